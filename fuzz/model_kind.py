@@ -14,7 +14,7 @@ from fuzz.cases import Kind
 from fuzz.mutation import NO_NUMBERS, NUMBERS, maybe, mutate_bytes, wrap_text
 from fuzz.trees import change_value, dump
 from rankwright import InputError, Model, explain, load
-from rankwright.models.model_files import format_model, parse_model
+from rankwright.models.model_json import format_model, parse_model
 
 _MOST_SCORED = 50  # features of documents that are scored
 _LARGE = 1e100  # scores that are larger may be infinite, or not, by the order of their sums

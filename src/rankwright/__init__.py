@@ -95,6 +95,8 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.measures import Recall as Recall
     from rankwright.measures import make_measure as make_measure
     from rankwright.measures import parse_measure as parse_measure
+    from rankwright.models.export.exporting import export as export
+    from rankwright.models.imports import import_model as import_model
     from rankwright.models.model import Model as Model
     from rankwright.models.model_files import load as load
     from rankwright.models.model_files import save as save

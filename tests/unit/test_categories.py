@@ -15,7 +15,7 @@ from rankwright.basics.errors import InputError
 from rankwright.data.categories import join_categories
 from rankwright.data.queries import Queries
 from rankwright.experiments.saved_queries import load_queries, save_queries
-from rankwright.models.model_files import format_model, parse_model
+from rankwright.models.model_json import format_model, parse_model
 from rankwright.rankers import RANKERS
 from rankwright.scorers.lightgbm_text import Forest
 

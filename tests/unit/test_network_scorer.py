@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.models.model_files import format_model
+from rankwright.models.model_json import format_model
 from rankwright.scorers import Network, read_scorer
 from rankwright.scorers.network import ACTIVATIONS
 

@@ -16,7 +16,8 @@ from rankwright.basics.errors import InputError, make_printable
 from rankwright.basics.optional_imports import require
 from rankwright.data.categories import Categories
 from rankwright.data.feature_numbers import name_features
-from rankwright.models.model import Fitted, as_model
+from rankwright.models.imports import as_model
+from rankwright.models.model import Fitted
 from rankwright.scorers import Feature, Linear, Scorer, Stumps, Trees
 
 MAX_SHOWN = 12  # features in the text; the table has all

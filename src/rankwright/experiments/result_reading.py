@@ -16,7 +16,7 @@ from rankwright.experiments.storage.contents import StoreContents, StoredFold, S
 from rankwright.experiments.storage.schema import FILE, MODEL, QUERY_COLUMNS, TRIAL_COLUMNS, decode_table
 from rankwright.experiments.storage.store_reader import StoreReader
 from rankwright.models.model import Model
-from rankwright.models.model_files import parse_model
+from rankwright.models.model_json import parse_model
 
 _INTERNAL = ("trial", "task_checksum", "digest")
 

@@ -23,7 +23,7 @@ from rankwright.experiments.fold_cache import clear_folds, read_fold
 from rankwright.experiments.methods import Method, Params
 from rankwright.experiments.tables.trial_tables import TRIAL_TABLES, TrainedRanker, compute_deviations
 from rankwright.measures import Measure, PreparedMeasure, check_counted, compute_values, parse_measure, weighted_mean
-from rankwright.models.model_files import format_model
+from rankwright.models.model_json import format_model
 from rankwright.rankers import Ranker
 from rankwright.runtime.backends import Serial
 

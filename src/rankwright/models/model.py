@@ -182,13 +182,6 @@ def check_complete(
         )
 
 
-def as_model(fitted: Fitted) -> Model:
-    """Return the model of a fitted ranker; return a model as it is."""
-    if not hasattr(fitted, "to_model"):
-        raise InputError(f"found a {type(fitted).__name__}; expected a fitted ranker or a Model (rw.load reads a file)")
-    return fitted.to_model()
-
-
 def to_json_value(value: Any) -> Any:
     """Convert a value to what JSON can hold: objects such as measures to text, NaN and infinity to null."""
     if isinstance(value, Mapping):

@@ -16,6 +16,7 @@ from rankwright.scorers.network import Network as Network
 from rankwright.scorers.stump_sum import Steps as Steps
 from rankwright.scorers.stump_sum import Stumps as Stumps
 from rankwright.scorers.tree_sum import Trees as Trees
+from rankwright.scorers.weighted_sum import WeightedSum as WeightedSum
 
 KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps, KernelSum, Network, Trees)}
 
@@ -23,6 +24,8 @@ KINDS = {scorer.kind: scorer for scorer in (Linear, Feature, Stumps, KernelSum, 
 def read_scorer(values: Mapping[str, Any]) -> Scorer:
     """Rebuild a scorer from its JSON values, whose ``kind`` names its class."""
     kind = values.get("kind")
+    if kind == WeightedSum.kind:
+        return WeightedSum.from_json(values, read_scorer)
     if not isinstance(kind, str) or kind not in KINDS:
-        raise InputError(f"scorer of kind {quote(kind)}; expected one of {', '.join(KINDS)}")
+        raise InputError(f"scorer of kind {quote(kind)}; expected one of {', '.join([*KINDS, WeightedSum.kind])}")
     return KINDS[kind].from_json(values)

@@ -6,7 +6,7 @@ Model text is validated and re-serialised before LightGBM sees it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,10 +18,8 @@ from rankwright.kernels.scorers.tree_scores import TreeNodes
 from rankwright.scorers.lightgbm_trees import (
     CATEGORICAL,
     COLUMNS,
-    DEFAULT_LEFT,
-    MISSING_NAN,
-    WHOLE_COLUMNS,
     Tree,
+    make_leaf,
     parse_tree,
 )
 
@@ -65,18 +63,19 @@ class Forest:
         return cls(kept, tuple(parse_tree(_parse_lines(block), n_features) for block in blocks))
 
     @classmethod
-    def constant(cls, n_features: int) -> Forest:
-        """Return a forest of one leaf with the value 0."""
+    def from_trees(cls, trees: Iterable[Tree], n_features: int) -> Forest:
+        """Return these trees, at least one, as a forest of features without names."""
         header = {
             "max_feature_idx": str(n_features - 1),
             "feature_names": " ".join(f"Column_{i}" for i in range(n_features)),
             "feature_infos": " ".join(["none"] * n_features),
         }
-        leaf = {name: np.zeros(1) for name in ("leaf_value", "leaf_weight")} | {"leaf_count": np.ones(1, np.int64)}
-        empty = {
-            name: np.empty(0, np.int64 if name in WHOLE_COLUMNS else np.float64) for name in COLUMNS if name not in leaf
-        }
-        return cls(header, (Tree(leaf | empty),))
+        return cls(header, tuple(trees))
+
+    @classmethod
+    def constant(cls, n_features: int, value: float = 0.0) -> Forest:
+        """Return a forest of one leaf with this value."""
+        return cls.from_trees([make_leaf(value)], n_features)
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -118,6 +117,10 @@ class Forest:
             header.pop("monotone_constraints", None)
         return Forest(header, tuple(t.scale(float(w)) for t, w in zip(self.trees, weights, strict=True)))
 
+    def with_names(self, names: Sequence[str]) -> Forest:
+        """Return the trees with these names of features, which LightGBM must accept."""
+        return replace(self, header={**self.header, "feature_names": " ".join(names)})
+
     def text(self) -> str:
         """Return the model text that LightGBM reads."""
         trees = [f"Tree={i}\n{tree.text()}" for i, tree in enumerate(self.trees)]
@@ -131,14 +134,12 @@ class Forest:
         """The nodes of all trees as arrays for kernels."""
         joined = {name: np.concatenate([tree.columns[name] for tree in self.trees]) for name in COLUMNS}
         kind, threshold = joined["decision_type"], joined["threshold"]
-        # LightGBM treats a missing value as 0 where it saw none in training
-        missing_left = np.where(kind & MISSING_NAN, kind & DEFAULT_LEFT, threshold >= 0.0).astype(bool)
         categorical = (kind & CATEGORICAL).astype(bool)
         sets = [words for tree in self.trees for words in tree.category_sets] if categorical.any() else []
         return TreeNodes(
             joined["split_feature"].astype(np.int32),
             np.where(categorical, np.nan, threshold),
-            missing_left,
+            np.concatenate([tree.missing_left for tree in self.trees]),
             joined["left_child"].astype(np.int32),
             joined["right_child"].astype(np.int32),
             _compute_starts([len(tree.values) - 1 for tree in self.trees]),

@@ -59,6 +59,38 @@ class Tree:
         values: Floats = self.columns["leaf_value"]
         return values
 
+    @classmethod
+    def from_nodes(
+        cls, feature: Ints, threshold: Floats, missing_left: NDArray[np.bool_], left: Ints, right: Ints, value: Floats
+    ) -> Tree:
+        """Return a tree of splits that send ``x <= threshold`` left, and a missing value left or right as given.
+
+        The root is node 0, and a child has a larger number than its parent; ``~leaf`` is a child that is a leaf.
+        Gains and counts of documents, which scores do not need, are 0.
+        """
+        n = len(threshold)
+        columns: dict[str, Any] = {
+            "split_feature": feature.astype(np.int64),
+            "threshold": threshold.astype(np.float64),
+            "decision_type": MISSING_NAN | np.where(missing_left, DEFAULT_LEFT, 0),
+            "left_child": left.astype(np.int64),
+            "right_child": right.astype(np.int64),
+            "leaf_value": value.astype(np.float64),
+        }
+        for name in COLUMNS:
+            kind = np.int64 if name in WHOLE_COLUMNS else np.float64
+            columns.setdefault(name, np.zeros(n + 1 if name in _OF_LEAVES else n, kind))
+        return cls({name: columns[name] for name in COLUMNS})
+
+    @property
+    def missing_left(self) -> NDArray[np.bool_]:
+        """Whether each node sends a missing value left; a split by category never does."""
+        kind = self.columns["decision_type"]
+        # LightGBM treats a missing value as 0 where it saw none in training
+        sides = np.where(kind & MISSING_NAN, kind & DEFAULT_LEFT, self.columns["threshold"] >= 0.0).astype(bool)
+        found: NDArray[np.bool_] = sides & ~self.categorical
+        return found
+
     @property
     def n_splits(self) -> int:
         """The number of splits; 0 for a single leaf."""
@@ -101,6 +133,13 @@ class Tree:
         names = [*COLUMNS, *(name for name in _OF_CATEGORIES if name in self.columns)]
         lines += [f"{name}={' '.join(map(repr, self.columns[name].tolist()))}" for name in names]
         return "\n".join([*lines, "is_linear=0", f"shrinkage={self.shrinkage!r}", "\n\n"])
+
+
+def make_leaf(value: float) -> Tree:
+    """Return a tree without splits, whose value is the same for every document."""
+    none, empty = np.empty(0, np.int64), np.empty(0)
+    leaf = Tree.from_nodes(none, empty, np.empty(0, bool), none, none, np.array([value]))
+    return Tree({**leaf.columns, "leaf_count": np.ones(1, np.int64)})
 
 
 def parse_tree(lines: dict[str, str], n_features: int) -> Tree:

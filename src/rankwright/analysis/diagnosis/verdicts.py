@@ -11,7 +11,8 @@ from rankwright.analysis.diagnosis.loss_bounds import UpperBoundValues, mean
 from rankwright.analysis.diagnosis.single_weights import SingleWeightGains
 from rankwright.basics.errors import InputError
 from rankwright.measures import Measure, parse_measure
-from rankwright.models.model import Fitted, Model, as_model
+from rankwright.models.imports import as_model
+from rankwright.models.model import Fitted, Model
 from rankwright.objectives.upper_bounds import UpperBound
 from rankwright.rankers import Ranker, find_ranker
 

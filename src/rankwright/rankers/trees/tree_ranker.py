@@ -20,7 +20,7 @@ from rankwright.data.feature_numbers import COLUMN_LISTS, find_column_lists, nam
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.models.model import Model
-from rankwright.models.model_files import parse_model
+from rankwright.models.model_json import parse_model
 from rankwright.optimisers.ascent import ClimbRules
 from rankwright.optimisers.boosting_loop import boost
 from rankwright.optimisers.rounds import Deadline, RoundRecorder

@@ -1,0 +1,88 @@
+"""The functions that turn a model of any library, an object or a file, into a ``Model``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from rankwright.basics.errors import InputError
+from rankwright.basics.files import StrPath, open_binary
+from rankwright.models.model import Model
+from rankwright.models.model_json import parse_model
+
+# The modules of this folder, in the order in which they are asked about a file.
+_LIBRARIES = ("from_lightgbm",)
+
+
+class _Library(Protocol):
+    """The interface of the module of a library: it recognises its own models, and imports them."""
+
+    def recognises_object(self, source: Any) -> bool:
+        """Return whether an object in memory is a model of this library; the library itself is not imported."""
+        ...
+
+    def recognises_file(self, data: bytes) -> bool:
+        """Return whether the content of a file is a model of this library."""
+        ...
+
+    def import_object(self, source: Any) -> Model:
+        """Return the model of an object; raise InputError if it cannot be represented exactly."""
+        ...
+
+    def import_file(self, data: bytes) -> Model:
+        """Return the model in the content of a file; raise InputError if it is damaged or cannot be represented."""
+        ...
+
+
+def import_model(source: Any) -> Model:
+    """Return a model of another library as a ``Model``, which predicts, is compared, explained, polished and exported.
+
+    Parameters
+    ----------
+    source : object, str or Path
+        A fitted model of LightGBM, XGBoost, CatBoost or scikit-learn (a linear one), or a file: LightGBM's text,
+        XGBoost's or CatBoost's JSON, or RankLib's text. Reading a file runs no code from it.
+
+    Returns
+    -------
+    Model
+        Its scores are the raw scores of the library, to the precision of the library.
+    """
+    if isinstance(source, (str, Path)):
+        with open_binary(source) as file:
+            return parse_file(file.read(), source)
+    for library in _list_libraries():
+        if library.recognises_object(source):
+            return library.import_object(source)
+    raise InputError(
+        f"found a {type(source).__name__}; expected a fitted ranker, a Model, the path of a model file, or a fitted "
+        "model of LightGBM, XGBoost, CatBoost, or a linear one of scikit-learn"
+    )
+
+
+def parse_file(data: bytes, path: StrPath) -> Model:
+    """Return the model in the content of a file: one that Rankwright saved, or one of another library."""
+    for library in _list_libraries():
+        if library.recognises_file(data):
+            try:
+                return library.import_file(data)
+            except InputError as error:
+                raise InputError(f"{path}: {error}") from None
+    return parse_model(data, path)
+
+
+def as_model(fitted: Any) -> Model:
+    """Return the model of a fitted ranker, or of a model of another library; return a model as it is."""
+    if hasattr(fitted, "to_model"):
+        model: Model = fitted.to_model()
+        return model
+    if isinstance(fitted, (str, Path)):
+        raise InputError(f"found the text {str(fitted)!r}; expected a fitted ranker or a Model (rw.load reads a file)")
+    return import_model(fitted)
+
+
+def _list_libraries() -> list[_Library]:
+    """Return the modules of all libraries."""
+    found: list[Any] = [import_module(f"rankwright.models.imports.{name}") for name in _LIBRARIES]
+    return found
