@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from rankwright.basics.errors import InputError, quote
@@ -17,6 +18,7 @@ class LightGBMTarget(Target):
     title: ClassVar[str] = "LightGBM"
     takes: ClassVar[frozenset[str]] = frozenset({"stumps", "trees", "categories"})
     precision: ClassVar[str] = "float64"
+    reasons: ClassVar[Mapping[str, str]] = dict.fromkeys(("linear", "network", "kernel sum"), "it holds trees only")
 
     def check_names(self, names: tuple[str, ...]) -> None:
         """Raise InputError if LightGBM refuses a name: one with spaces, quotes, brackets, a comma, a colon or =."""
