@@ -9,6 +9,7 @@ from rankwright.models.export.score_parts import convert_stumps_to_trees, split_
 from rankwright.models.model import Model
 from rankwright.scorers import Linear, Stumps, Trees
 from rankwright.scorers.lightgbm_text import Forest
+from rankwright.scorers.lightgbm_trees import make_leaf
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +43,17 @@ def test_an_imported_booster_scores_the_same(queries):
     assert np.array_equal(model.predict(queries), booster.predict(queries.X, raw_score=True))
 
 
-def test_stumps_are_trees_of_one_split():
+@pytest.mark.parametrize("n_stumps", [0, 1, 20, 500])
+def test_stumps_are_trees(n_stumps):
     rng = np.random.default_rng(0)
-    for missing in (None, rng.random(20) < 0.5):
-        stumps = Stumps(rng.integers(0, 3, 20), rng.normal(size=20).astype(np.float32), rng.normal(size=20), missing)
+    for missing in (None, rng.random(n_stumps) < 0.5):
+        threshold = rng.normal(size=n_stumps).round(2).astype(np.float32)
+        stumps = Stumps(rng.integers(0, 3, n_stumps), threshold, rng.normal(size=n_stumps), missing)
         X = np.concatenate([rng.normal(size=(50, 3)), np.repeat(stumps.threshold[:, None], 3, 1)]).astype(np.float32)
-        trees = Trees(Forest.from_trees(convert_stumps_to_trees(stumps), 3))
+        found = convert_stumps_to_trees(stumps)
+        assert len(found) <= (3 if missing is None else 6)
+        assert all(2 ** (tree.depth - 1) <= tree.n_splits < 2**tree.depth for tree in found)
+        trees = Trees(Forest.from_trees(found or [make_leaf(0.0)], 3))
         np.testing.assert_allclose(trees(X), stumps(X), atol=1e-12)
         X[rng.random(X.shape) < 0.3] = np.nan
         np.testing.assert_allclose(trees(X), stumps(np.nan_to_num(X) if missing is None else X), atol=1e-12)

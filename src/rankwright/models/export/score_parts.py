@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import singledispatch
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rankwright.basics.array_types import Floats
+from rankwright.basics.array_types import Floats, Ints
 from rankwright.scorers import Feature, KernelSum, Linear, Network, Scorer, Stumps, Trees, WeightedSum
-from rankwright.scorers.lightgbm_trees import Tree
+from rankwright.scorers.lightgbm_trees import MAX_LEAVES, Tree
 
 
 @dataclass(slots=True, eq=False)
@@ -59,12 +60,12 @@ class ScoreParts:
 
     @property
     def families(self) -> frozenset[str]:
-        """The families of functions of which it is a sum; stumps are trees with one split."""
+        """The families of functions of which it is a sum; stumps are trees."""
         own = self.kinds - {"categories", "stumps"}
         return own | {"trees"} if self.stumps else own
 
     def list_trees(self) -> list[Tree]:
-        """Return the trees, then the stumps as trees of one split each."""
+        """Return the trees, then the stumps as trees."""
         return [*self.trees, *(tree for stumps in self.stumps for tree in convert_stumps_to_trees(stumps))]
 
     def add_linear(self, coef: Floats) -> None:
@@ -133,28 +134,52 @@ def _(scorer: KernelSum, weight: float, parts: ScoreParts) -> None:
 
 
 def convert_stumps_to_trees(stumps: Stumps) -> list[Tree]:
-    """Return each stump as a tree of one split: 0 up to the threshold, the weight above it.
+    """Return stumps as trees, one for all stumps of a feature that have the same value where it is missing.
 
-    Stumps that refuse missing values treat them as 0, as trees do that were trained without missing values.
+    Such a tree is a binary search among the thresholds. Compared with a tree per stump it is smaller and faster, and
+    rounding errors are fewer. Stumps that refuse missing values treat them as 0, as trees do that were trained without
+    missing values.
     """
-    threshold = stumps.threshold.astype(np.float64)
-    is_left = threshold >= 0.0 if stumps.missing is None else ~stumps.missing
-    leaf = np.array([~0])
-    return [
-        Tree.from_nodes(stumps.feature[i : i + 1], threshold[i : i + 1], is_left[i : i + 1], leaf, leaf - 1, value)
-        for i, value in enumerate(np.stack([np.zeros(len(stumps)), stumps.weight], axis=1))
-    ]
+    missing = np.zeros(len(stumps), dtype=bool) if stumps.missing is None else stumps.missing
+    trees = []
+    for feature, value in sorted(set(zip(stumps.feature.tolist(), missing.tolist(), strict=True))):
+        own = (stumps.feature == feature) & (missing == value)
+        thresholds, place = np.unique(stumps.threshold[own].astype(np.float64), return_inverse=True)
+        jumps = np.bincount(place, weights=stumps.weight[own]).astype(np.float64)
+        for start in range(0, len(jumps), MAX_LEAVES - 1):
+            some = slice(start, start + MAX_LEAVES - 1)
+            # a missing value is below all thresholds where its stumps are 0, above all where they are 1
+            is_left = thresholds[some] >= 0.0 if stumps.missing is None else np.full(len(jumps[some]), not value)
+            trees.append(_build_search_tree(feature, thresholds[some], is_left, jumps[some]))
+    return trees
+
+
+def _build_search_tree(feature: int, thresholds: Floats, missing_left: NDArray[np.bool_], jumps: Floats) -> Tree:
+    """Return the balanced tree of a function of one feature that is 0 and then jumps at each of sorted thresholds."""
+    n = len(thresholds)
+    middles: list[int] = []  # the threshold of each node, in the order of the nodes
+    children: Ints = np.empty((2, n), dtype=np.int64)  # left and right
+    pending = [(0, n, 0, -1)]  # ranges of thresholds without a node: first, behind the last, side and parent
+    while pending:
+        first, end, side, parent = pending.pop()
+        if parent >= 0:
+            children[side, parent] = len(middles) if first < end else ~first
+        if first < end:
+            middle = (first + end) // 2
+            pending += [(middle + 1, end, 1, len(middles)), (first, middle, 0, len(middles))]
+            middles.append(middle)
+    order = np.array(middles, dtype=np.int64)
+    values = np.concatenate([[0.0], np.cumsum(jumps)])
+    return Tree.from_nodes(
+        np.full(n, feature), thresholds[order], missing_left[order], children[0], children[1], values
+    )
 
 
 def find_least_score(parts: ScoreParts) -> float | None:
     """Return a lower limit of all scores, which trees and stumps have; None if a part has none."""
     if parts.coef is not None or parts.networks or parts.kernel_sums:
         return None
-    least = sum(float(tree.values.min()) for tree in parts.trees)
-    for stumps in parts.stumps:
-        functions = [stumps.steps.get_function(k) for k in range(len(stumps.steps.features))]
-        least += sum(min(float(values.min()), missing) for _, values, missing in functions)
-    return parts.intercept + least
+    return parts.intercept + sum(float(tree.values.min()) for tree in parts.list_trees())
 
 
 def round_down_to_float32(thresholds: Floats) -> Floats:
