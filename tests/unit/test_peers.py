@@ -95,7 +95,7 @@ def paths_of_lists(lists, tmp_path_factory) -> dict[str, Values]:
     rw.save(fitted, model)
     text.write_text("".join(f"{score!r}\n" for score in scores.tolist()))
     evaluated = rw.evaluate(scores, lists, names)
-    compared = compare_files(data, [text], [model], ",".join(names))
+    compared = compare_files(data, {"scores": text}, {"model": model}, ",".join(names))
     stored = run_experiment(Experiment(lists, [Method("singlefeature", params={"feature": 0, "sign": 1})],
                                        "ndcg@5", names), folder / "out", workers=rw.Serial())  # fmt: skip
     of_measure = np.stack([rw.parse_measure(name).values(lists, scores) for name in names])

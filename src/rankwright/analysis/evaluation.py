@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
@@ -16,7 +16,7 @@ from rankwright.data.document_pools import join_runs
 from rankwright.data.queries import Queries
 from rankwright.data.run_fusion import Source, open_qrels, open_runs
 from rankwright.measures import Measure, compute_values, parse_measure, split_measures, weighted_mean
-from rankwright.models.model import Fitted
+from rankwright.models.imports import as_model
 from rankwright.runtime.backends import Backend
 
 
@@ -68,18 +68,19 @@ class Evaluations:
 
 
 def evaluate(
-    ranking: Fitted | ArrayLike | Source,
+    ranking: Any,
     queries: Queries | Source,
     measures: str | Measure | Sequence[str | Measure],
     backend: Backend | None = None,
 ) -> Evaluations:
-    """Return the values of measures of a ranking: by a fitted ranker, a model, scores or a TREC run.
+    """Return the values of measures of a ranking: by a fitted ranker, a model of any library, scores or a TREC run.
 
     Parameters
     ----------
     ranking : fitted ranker, model, array of scores, or run
-        Scores are one per row, in the order of the rows that the queries were made of. A run is a file, or a mapping
-        of query id to mapping of document id to score.
+        A model may be one of LightGBM, XGBoost, CatBoost or scikit-learn, as ``import_model`` takes it. Scores are one
+        per row, in the order of the rows that the queries were made of. A run is a file, or a mapping of query id to
+        mapping of document id to score.
     queries : Queries, or judgments
         Judgments, for a run, are a file, or a mapping of query id to mapping of document id to grade. The queries that
         are evaluated are those that are judged and in the run, as in trec_eval; judged documents that the run did not
@@ -108,10 +109,15 @@ def evaluate(
     seen = getattr(found, "_seen", None)  # a fitted ranker remembers its training queries
     if seen is not None:
         seen.warn_if_split(queries)
-    scores = queries.group_scores(found.predict(queries) if hasattr(found, "predict") else found)
-    grouped = queries.grouped()
+    scores, grouped = compute_scores(found, queries), queries.grouped()
     values = compute_values([measure.prepare(grouped) for measure in parsed], scores, backend)
     return Evaluations(tuple(str(m) for m in parsed), values, queries.qid, queries.query_weight)
+
+
+def compute_scores(ranking: Any, queries: Queries) -> Floats:
+    """Return the scores of the grouped rows of queries by a fitted ranker, a model of any library, or given scores."""
+    is_array = hasattr(ranking, "__len__") and not hasattr(ranking, "predict") and not isinstance(ranking, str)
+    return queries.group_scores(ranking if is_array else as_model(ranking).predict(queries))
 
 
 def open_run(run: Any, qrels: Source) -> tuple[Queries, Floats]:

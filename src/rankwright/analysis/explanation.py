@@ -17,7 +17,6 @@ from rankwright.basics.optional_imports import require
 from rankwright.data.categories import Categories
 from rankwright.data.feature_numbers import name_features
 from rankwright.models.imports import as_model
-from rankwright.models.model import Fitted
 from rankwright.scorers import Feature, Linear, Scorer, Stumps, Trees
 
 MAX_SHOWN = 12  # features in the text; the table has all
@@ -91,12 +90,12 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(fitted: Fitted) -> Explanation:
+def explain(fitted: Any) -> Explanation:
     """Explain a model by the effect of each feature: a step function, a weight, or its importance in trees.
 
     Parameters
     ----------
-    fitted : fitted ranker or Model
+    fitted : fitted ranker, Model, or a model of another library
         The trained model.
 
     Returns

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from rankwright.analysis.evaluation import compute_scores
 from rankwright.analysis.results import (
     Results,
     Table,
@@ -31,18 +32,19 @@ from rankwright.models.model_files import load
 
 
 def compare_scores(
-    scores: Mapping[str, ArrayLike],
+    scores: Mapping[str, Any],
     queries: Queries,
     measures: str | Sequence[str] = "ndcg@10,map",
     *,
     name: str = "Comparison",
 ) -> Results:
-    """Return results that compare rankings of the same queries, each given by its scores.
+    """Return results that compare rankings of the same queries, each given by its scores or by a model.
 
     Parameters
     ----------
-    scores : mapping of str to array of shape (n_docs,)
-        By the name of a method, its score of every row, in the order of the rows that ``queries`` was made of.
+    scores : mapping of str to array of shape (n_docs,), fitted ranker or model
+        By the name of a method, its score of every row, in the order of the rows that ``queries`` was made of; or the
+        model that gives the scores, of this or another library, as ``import_model`` takes it.
     queries : Queries
         Judged documents.
     measures : str or sequence of str
@@ -53,7 +55,7 @@ def compare_scores(
     parsed = _parse(measures)
     if not scores:
         raise InputError("nothing to compare; expected at least one method")
-    found: list[Floats] = [queries.group_scores(row) for row in scores.values()]
+    found = [compute_scores(each, queries) for each in scores.values()]
     grouped = queries.grouped()
     prepared = [measure.prepare(grouped) for measure in parsed]
     values = [compute_values(prepared, row) for row in found]
@@ -128,24 +130,19 @@ def _make_results(
 
 def compare_files(
     data: StrPath,
-    scores: Sequence[Path],
-    models: Sequence[Path],
+    scores: Mapping[str, StrPath],
+    models: Mapping[str, StrPath],
     measures: str = "ndcg@10,map",
     *,
     columns: ColumnRoles = NO_ROLES,
 ) -> Results:
-    """Return results that compare score files and saved models on judged documents; file names name the methods."""
-    paths = [*scores, *models]
-    if not paths:
+    """Return results that compare score files and model files on judged documents, both given by name of method."""
+    if not scores and not models:
         raise InputError("nothing to compare; give --scores or --model, at least one of them")
-    names = [path.name.partition(".")[0] or path.name for path in paths]
-    if len(set(names)) < len(names):
-        names = [str(path) for path in paths]
-    if len(set(names)) < len(names):
-        raise InputError(f"{next(name for name in names if names.count(name) > 1)}: given twice")
-    queries, of_models = score_documents([load(path) for path in models], [data], columns)
-    found = [*(read_scores(path, queries) for path in scores), *of_models]
-    return compare_scores(dict(zip(names, found, strict=True)), queries, measures, name=Path(data).name)
+    queries, of_models = score_documents([load(path) for path in models.values()], [data], columns)
+    found = {name: read_scores(path, queries) for name, path in scores.items()}
+    found |= dict(zip(models, of_models, strict=True))
+    return compare_scores(found, queries, measures, name=Path(data).name)
 
 
 def _concatenate_methods(tables: Sequence[Table]) -> Table:

@@ -11,7 +11,7 @@ import typer
 
 from rankwright.cli.app import JsonOption, app, print_json, progress_bar
 from rankwright.cli.column_options import add_column_options
-from rankwright.cli.tuning_commands import parse_named_runs
+from rankwright.cli.named_files import MODEL_HELP, parse_named_files, parse_named_runs
 
 if TYPE_CHECKING:
     from rankwright.analysis.evaluation import Evaluations
@@ -28,7 +28,7 @@ _TREC_MEASURES = ",".join(f"{name}(dialect=trec_eval)" for name in _MEASURES.spl
 def evaluate(
     columns: ColumnRoles,
     data: Annotated[Path | None, typer.Option(help="Judged documents, a table or LETOR text.")] = None,
-    model: Annotated[Path | None, typer.Option(help="A model saved by fit.")] = None,
+    model: Annotated[Path | None, typer.Option(help=f"{MODEL_HELP}.")] = None,
     scores: Annotated[
         Path | None, typer.Option(help="A file of scores, one per line, in the order of the data.")
     ] = None,
@@ -80,10 +80,12 @@ def compare(
     columns: ColumnRoles,
     data: Annotated[Path | None, typer.Option(help="Judged documents, a table or LETOR text.")] = None,
     scores: Annotated[
-        list[Path] | None,
-        typer.Option(help="A file of scores, one per line, in the order of the data; may be repeated."),
+        list[str] | None,
+        typer.Option(help="Scores, one per line, in the order of the data, as FILE or NAME=FILE; may be repeated."),
     ] = None,
-    model: Annotated[list[Path] | None, typer.Option(help="A model saved by fit; may be repeated.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help=f"{MODEL_HELP}, as FILE or NAME=FILE; may be repeated.")
+    ] = None,
     qrels: Annotated[
         Path | None, typer.Option(help="Instead of --data: judgments (TREC qrels, CSV or a judgment list), with --run.")
     ] = None,
@@ -107,13 +109,14 @@ def compare(
         raise InputError(f"{out}: holds an experiment and its report; choose another folder")
     if (data is None) == (qrels is None) or (qrels is None) != (not run) or (qrels is not None and (scores or model)):
         raise InputError("expected --data with --scores and --model, or --qrels with --run")
-    runs = parse_named_runs(run or [])
+    runs, named = parse_named_runs(run or []), parse_named_files({"--scores": scores or [], "--model": model or []})
     if out is not None:
-        check_apart({"--out": list_report_files(out)}, [data, *(scores or []), *(model or []), qrels, *runs.values()])
+        files = [path for paths in named.values() for path in paths.values()]
+        check_apart({"--out": list_report_files(out)}, [data, *files, qrels, *runs.values()])
     with progress_bar():
         options: dict[str, Any] = {} if measures is None else {"measures": measures}
         if data is not None:
-            results = compare_files(data, scores or [], model or [], columns=columns, **options)
+            results = compare_files(data, named["--scores"], named["--model"], columns=columns, **options)
         elif qrels is not None:
             columns.check_unused(qrels, "TREC files have no columns to choose")
             results = compare_runs(qrels, runs, name=qrels.name, **options)

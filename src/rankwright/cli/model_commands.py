@@ -9,6 +9,7 @@ import typer
 
 from rankwright.cli.app import JsonOption, MeasureOption, app, print_json, progress_bar
 from rankwright.cli.column_options import add_column_options
+from rankwright.cli.named_files import MODEL_HELP
 from rankwright.cli.ranker_options import make_ranker
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def fit(
 @add_column_options
 def predict(
     columns: ColumnRoles,
-    model: Annotated[Path, typer.Option(help="A model saved by fit.")],
+    model: Annotated[Path, typer.Option(help=f"{MODEL_HELP}.")],
     data: Annotated[Path, typer.Option(help="Documents, a table or LETOR text; labels are not needed in a table.")],
     out: Annotated[
         Path | None, typer.Option(help="The file to write scores to, one per line, in the order of the data.")
@@ -107,7 +108,7 @@ def predict(
 
 
 @app.command()
-def explain(model: Annotated[Path, typer.Option(help="A model saved by fit.")]) -> None:
+def explain(model: Annotated[Path, typer.Option(help=f"{MODEL_HELP}.")]) -> None:
     """Print the effect of each feature in a model: its weight, step function or importance."""
     from rankwright.analysis import diagnosis
     from rankwright.models.model_files import load

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rankwright.cli.app import JsonOption, MeasureOption, app, print_json, progress_bar
+from rankwright.cli.named_files import parse_named_runs
 
 
 @app.command()
@@ -69,21 +70,3 @@ def _check_not_output(out: Path) -> None:
 
     if out.exists() and not out.is_file() and os.path.samestat(out.stat(), os.fstat(1)):
         raise InputError(f"--out {out}: the table goes there; choose a file")
-
-
-def parse_named_runs(texts: list[str]) -> dict[str, str]:
-    """Return run files by name, given texts ``name=file`` or ``file``, which is named after itself."""
-    from rankwright.basics.errors import InputError
-    from rankwright.data.trec import run_names
-
-    runs: dict[str, str] = {}
-    for text in texts:
-        name, equals, path = text.partition("=")
-        if not equals or Path(text).exists():  # the name of a file may have an equals sign
-            [name], path = run_names([text]), text
-        if not (name and path):
-            raise InputError(f"--run {text}: expected FILE or NAME=FILE")
-        if name in runs:
-            raise InputError(f"--run {text}: another run is called {name}; use NAME=FILE")
-        runs[name] = path
-    return runs

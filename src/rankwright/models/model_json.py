@@ -46,7 +46,10 @@ def parse_model(data: bytes, path: StrPath) -> Model:
     """Return the model in the JSON text ``data`` read from ``path``; raise InputError if it is damaged."""
     content = _parse_json(data, path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InputError(f'{path}: not a Rankwright model; expected a JSON object with "format": "{FORMAT}"')
+        raise InputError(
+            f'{path}: not a Rankwright model; expected a JSON object with "format": "{FORMAT}", or a model file of '
+            "LightGBM, XGBoost, CatBoost or RankLib"
+        )
     if type(content.get("version")) is not int or content["version"] != VERSION:
         found = quote(content.get("version"))
         raise InputError(f"{path}: model version {found}; this release reads version {VERSION}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rankwright.analysis.diagnosis.diagnosis_result import Diagnosis
@@ -13,7 +15,8 @@ from rankwright.basics.errors import InputError
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse_measure, weighted_mean
-from rankwright.models.model import Fitted, Model
+from rankwright.models.imports import as_model
+from rankwright.models.model import Model
 from rankwright.objectives.phi import PHIS
 from rankwright.objectives.upper_bounds import UpperBound, list_bounds
 from rankwright.runtime.backends import Backend, resolve
@@ -21,7 +24,7 @@ from rankwright.scorers import Linear
 
 
 def diagnose(
-    ranking: Fitted,
+    ranking: Any,
     queries: Queries,
     measure: str | Measure | None = None,
     *,
@@ -32,7 +35,7 @@ def diagnose(
 
     Parameters
     ----------
-    ranking : fitted ranker or Model
+    ranking : fitted ranker, Model, or a model of another library
         The trained model.
     queries : Queries
         The queries to diagnose on. Only the training queries say something about training.
@@ -65,7 +68,8 @@ def diagnose(
     if phi not in PHIS:
         raise InputError(f"phi={phi!r}; expected one of {', '.join(PHIS)}")
     asked = None if measure is None else parse_measure(measure)
-    training, model, backend = read_training_facts(ranking, asked), ranking.to_model(), resolve(backend)
+    model, backend = as_model(ranking), resolve(backend)
+    training = read_training_facts(ranking, model, asked)
     wanted = asked if asked is not None else training.measure
     if wanted is None:
         raise InputError(f"measure {model.measure!r} is a user's own, which the model does not hold; pass measure=")

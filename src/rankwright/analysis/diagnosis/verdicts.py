@@ -11,8 +11,7 @@ from rankwright.analysis.diagnosis.loss_bounds import UpperBoundValues, mean
 from rankwright.analysis.diagnosis.single_weights import SingleWeightGains
 from rankwright.basics.errors import InputError
 from rankwright.measures import Measure, parse_measure
-from rankwright.models.imports import as_model
-from rankwright.models.model import Fitted, Model
+from rankwright.models.model import Model
 from rankwright.objectives.upper_bounds import UpperBound
 from rankwright.rankers import Ranker, find_ranker
 
@@ -60,9 +59,8 @@ class TrainingFacts:
         return None if self.train is None else abs(value - self.train) <= _SAME
 
 
-def read_training_facts(fitted: Fitted, measure: Measure | None) -> TrainingFacts:
-    """Return what training recorded in a fitted ranker or a model; ``measure`` is the one of the diagnosis."""
-    model = as_model(fitted)
+def read_training_facts(fitted: Any, model: Model, measure: Measure | None) -> TrainingFacts:
+    """Return what training recorded in a fitted ranker and its model; ``measure`` is the one of the diagnosis."""
     own = _find_measure(fitted, model, measure)
     kind = _find_class(fitted, model)
     record = next((row for row in model.history if row.get("kept") is True), (model.history or [{}])[-1])
@@ -77,7 +75,7 @@ def read_training_facts(fitted: Fitted, measure: Measure | None) -> TrainingFact
     )
 
 
-def _find_measure(fitted: Fitted, model: Model, asked: Measure | None) -> Measure | None:
+def _find_measure(fitted: Any, model: Model, asked: Measure | None) -> Measure | None:
     """Return the measure that a ranker was trained on, or None if it is not known."""
     known: Measure | None = getattr(fitted, "measure_", None)
     if known is not None:
@@ -89,7 +87,7 @@ def _find_measure(fitted: Fitted, model: Model, asked: Measure | None) -> Measur
     return None
 
 
-def _find_class(fitted: Fitted, model: Model) -> type[Ranker] | None:
+def _find_class(fitted: Any, model: Model) -> type[Ranker] | None:
     """Return the class of ranker that made a model, or None if it is not known."""
     if isinstance(fitted, Ranker):
         return type(fitted)

@@ -11,7 +11,7 @@ from rankwright.scorers.tree_sum import Trees
 
 def recognises_object(source: Any) -> bool:
     """Return whether an object is a Booster or a fitted estimator of LightGBM."""
-    return type(source).__module__.partition(".")[0] == "lightgbm"
+    return any(base.__module__.partition(".")[0] == "lightgbm" for base in type(source).__mro__)
 
 
 def recognises_file(data: bytes) -> bool:

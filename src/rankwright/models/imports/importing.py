@@ -69,17 +69,25 @@ def parse_file(data: bytes, path: StrPath) -> Model:
                 return library.import_file(data)
             except InputError as error:
                 raise InputError(f"{path}: {error}") from None
+    if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        raise InputError(
+            f"{path}: a pickle, which runs code when it is loaded; expected a model as its library saves it: write "
+            "booster.save_model(...) of LightGBM or XGBoost, or rw.save(model, ...)"
+        )
     return parse_model(data, path)
 
 
 def as_model(fitted: Any) -> Model:
-    """Return the model of a fitted ranker, or of a model of another library; return a model as it is."""
+    """Return the model of a fitted ranker, or of a model of another library; return a model as it is.
+
+    A search of scikit-learn, such as GridSearchCV, stands for its best estimator.
+    """
     if hasattr(fitted, "to_model"):
         model: Model = fitted.to_model()
         return model
     if isinstance(fitted, (str, Path)):
         raise InputError(f"found the text {str(fitted)!r}; expected a fitted ranker or a Model (rw.load reads a file)")
-    return import_model(fitted)
+    return as_model(fitted.best_estimator_) if hasattr(fitted, "best_estimator_") else import_model(fitted)
 
 
 def _list_libraries() -> list[_Library]:

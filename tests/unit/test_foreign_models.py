@@ -1,0 +1,159 @@
+"""Tests of models of other libraries wherever a fitted ranker or a model is taken."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import lightgbm
+import numpy as np
+import pytest
+import sklearn
+from sklearn.model_selection import GridSearchCV
+
+import rankwright as rw
+from rankwright.cli.app import run
+
+QUERIES = rw.make_queries(40, n_docs=12, n_features=6, random_state=3)
+TEST = rw.make_queries(25, n_docs=12, n_features=6, random_state=4)
+MEASURES = ["ndcg@5", "map"]
+
+
+def fit_booster(queries=QUERIES, names="auto", **params):
+    """Return LightGBM's own Booster, trained on queries."""
+    data = lightgbm.Dataset(queries.X, queries.y, group=queries.sizes, feature_name=names)
+    params = {"objective": "lambdarank", "num_leaves": 5, "min_data_in_leaf": 5, "verbosity": -1, **params}
+    return lightgbm.train(params, data, 8)
+
+
+@pytest.fixture(scope="module")
+def booster():
+    return fit_booster()
+
+
+@pytest.fixture(scope="module")
+def raw(booster):
+    """LightGBM's own scores of the test documents."""
+    return booster.predict(TEST.X, raw_score=True)
+
+
+class TestPython:
+    def test_evaluate(self, booster, raw):
+        expected = rw.evaluate(raw, TEST, MEASURES)
+        assert rw.evaluate(booster, TEST, MEASURES).means == expected.means
+
+    def test_an_estimator_of_a_class_of_ones_own(self):
+        class Mine(lightgbm.LGBMRanker):
+            pass
+
+        own = Mine(n_estimators=5, min_child_samples=5, verbosity=-1).fit(QUERIES.X, QUERIES.y, group=QUERIES.sizes)
+        expected = rw.evaluate(own.predict(TEST.X, validate_features=False), TEST, MEASURES)
+        assert rw.evaluate(own, TEST, MEASURES).means == expected.means
+
+    def test_a_search_stands_for_its_best_estimator(self):
+        search = GridSearchCV(rw.Regression(), {"alpha": [0.1, 10.0]}, cv=rw.QueryKFold(2))
+        with sklearn.config_context(enable_metadata_routing=True):
+            search.fit(QUERIES.X, QUERIES.y, qid=QUERIES.row_qid)
+        assert rw.evaluate(search, TEST, "map").means == rw.evaluate(search.best_estimator_, TEST, "map").means
+
+    def test_compare_scores_takes_models_and_scores(self, booster, raw):
+        ranker = rw.Regression().fit(QUERIES)
+        found = rw.compare_scores({"ours": ranker, "theirs": booster, "scores": raw}, TEST, MEASURES)
+        assert found.methods == ("ours", "theirs", "scores")
+        np.testing.assert_array_equal(found.values()[1], found.values()[2])
+        assert not np.array_equal(found.values()[0], found.values()[1])
+
+    def test_explain_and_diagnose(self, booster):
+        assert str(rw.explain(booster)).startswith("LightGBM: 8 trees")
+        found = rw.diagnose(booster, QUERIES, "ndcg@5")
+        assert found.values.mean() == pytest.approx(rw.evaluate(booster, QUERIES, "ndcg@5")["ndcg@5"])
+        assert found.ranker == "LightGBM"
+
+    def test_save_and_rank(self, booster, raw, tmp_path):
+        rw.save(booster, tmp_path / "m.json")
+        model = rw.load(tmp_path / "m.json")
+        assert (model.predict(TEST) == raw).all()
+        assert model.rank(TEST, k=3).keys() == set(TEST.qid.tolist())
+
+    @pytest.mark.parametrize("ranking", ["model.txt", object(), lightgbm])
+    def test_other_things_are_refused_with_what_is_taken(self, ranking):
+        with pytest.raises(rw.InputError, match="expected a fitted ranker"):
+            rw.evaluate(ranking, TEST, "map")
+
+    def test_features_of_another_number(self, booster):
+        with pytest.raises(rw.InputError, match="the documents have 4 features; the model was trained on 6"):
+            rw.evaluate(booster, rw.make_queries(5, n_features=4, random_state=0), "map")
+
+    def test_no_library_is_imported_to_evaluate_scores_or_our_models(self):
+        code = """
+import sys, rankwright as rw
+from rankwright.scorers import Feature
+queries = rw.make_queries(5, random_state=0)
+model = rw.Model("mine", {}, "map", Feature(0), queries.n_features)
+rw.evaluate(model, queries, "map"); rw.evaluate(queries.X[:, 0], queries, "map")
+try:
+    rw.evaluate(type("Theirs", (), {"predict": None})(), queries, "map")
+except rw.InputError:
+    pass
+print([name for name in ("lightgbm", "xgboost", "catboost", "sklearn") if name in sys.modules])
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == "[]"
+
+
+@pytest.fixture
+def files(tmp_path, booster):
+    """A folder with test documents, LightGBM's text, and a model of ours."""
+    rw.write_letor(TEST, tmp_path / "test.txt")
+    booster.save_model(tmp_path / "lgb.txt")
+    rw.save(rw.Regression().fit(QUERIES), tmp_path / "ours.json")
+    return tmp_path
+
+
+class TestCommands:
+    def test_compare_names_methods(self, files, capsys):
+        (files / "b").mkdir()
+        (files / "b" / "ours.json").write_bytes((files / "ours.json").read_bytes())
+        models = ["lgb.txt", "theirs=lgb.txt", "ours.json", "b/ours.json"]
+        options = [part for model in models for part in ("--model", model.replace("lgb", f"{files}/lgb"))]
+        options = [f"{files}/{each}" if each.endswith("ours.json") else each for each in options]
+        assert run(["compare", "--data", f"{files}/test.txt", *options, "--measures", "map"]) == 0
+        out = capsys.readouterr().out
+        for name in ("lgb ", "theirs ", f"{files}/ours.json ", f"{files}/b/ours.json "):
+            assert name in out
+
+    def test_evaluate_predict_and_explain(self, files, raw, capsys):
+        data = ["--data", f"{files}/test.txt", "--model", f"{files}/lgb.txt"]
+        assert run(["evaluate", *data, "--measures", "map"]) == 0
+        assert f"{rw.evaluate(raw, TEST, 'map')['map']:.4f}" in capsys.readouterr().out
+        assert run(["predict", *data, "--out", f"{files}/scores.txt"]) == 0
+        assert np.loadtxt(files / "scores.txt").tolist() == raw.tolist()
+        assert run(["explain", "--model", f"{files}/lgb.txt"]) == 0
+        assert "LightGBM: 8 trees" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (pickle.dumps({"a": 1}), "a pickle, which runs code when it is loaded"),
+            (b"tree\nversion=v4\nnum_class=1\n", "LightGBM's text"),
+            (b"{}", "not a Rankwright model"),
+            (None, "Is a directory"),
+        ],
+    )
+    def test_bad_files_are_one_line(self, files, capsys, content, message):
+        path = files / "bad.model"
+        path.mkdir() if content is None else path.write_bytes(content)
+        options = ["--data", f"{files}/test.txt", "--model", str(path), "--out", f"{files}/out.txt"]
+        assert run(["predict", *options]) == 2
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        assert message in err
+        assert not (files / "out.txt").exists()
+
+    def test_names_given_twice(self, files, capsys):
+        options = ["--model", f"a={files}/lgb.txt", "--scores", f"a={files}/ours.json"]
+        assert run(["compare", "--data", f"{files}/test.txt", *options]) == 2
+        assert "given twice as a; name methods apart" in capsys.readouterr().err
+        assert run(["compare", "--data", f"{files}/test.txt", "--model", "=lgb.txt"]) == 2
+        assert "--model =lgb.txt: expected FILE or NAME=FILE" in capsys.readouterr().err
