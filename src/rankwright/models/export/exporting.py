@@ -19,6 +19,7 @@ from rankwright.models.model import Model
 
 # Targets by name, with their modules in this folder and classes, from the most to the least general.
 TARGETS = {
+    "onnx": ("to_onnx", "OnnxTarget"),
     "lightgbm": ("to_lightgbm", "LightGBMTarget"),
 }
 
