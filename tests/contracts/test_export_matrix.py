@@ -17,6 +17,7 @@ from tests.exported import MODELS, make_model, make_rows, score_with_oracle
 import rankwright as rw
 from rankwright.models.export.error_bounds import bound_errors
 from rankwright.models.export.exporting import TARGETS, find_target, make_request
+from rankwright.models.export.parity_rows import leave_gaps
 
 
 def build(kind: str, target: str):
@@ -39,7 +40,7 @@ def compare(kind: str, target: str, folder: Path, n_rows: int | None = None) -> 
     request, files = build(kind, target)
     for addition, content in {"": files.model, **files.beside}.items():
         (folder / f"m.model{addition}").write_bytes(content)
-    X = make_rows(kind)[:n_rows]
+    X = leave_gaps(make_rows(kind)[:n_rows], files.gaps)
     scores = np.asarray(score_with_oracle(target, folder / "m.model", X, request.names), dtype=np.float64).ravel()
     taken = np.nan_to_num(X, nan=0.0) if find_target(target).missing == "zero" else X
     expected = make_model(kind).scorer(taken) + files.offset

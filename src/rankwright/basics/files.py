@@ -85,7 +85,7 @@ def write_atomic(path: StrPath) -> Iterator[TextIO]:
     replaced, not the link; devices and pipes (``/dev/stdout``) are written to directly.
     """
     path = Path(path)
-    if _is_stream(path):
+    if is_stream(path):
         with path.open("a", encoding="utf-8") as stream:
             yield stream
         return
@@ -97,7 +97,7 @@ def write_atomic(path: StrPath) -> Iterator[TextIO]:
 def write_atomic_binary(path: StrPath) -> Iterator[BinaryIO]:
     """Open a binary file for writing under a temporary name, and rename it when the block ends without an error."""
     path = Path(path)
-    if _is_stream(path):
+    if is_stream(path):
         with path.open("ab") as stream:
             yield stream
         return
@@ -109,7 +109,7 @@ def write_atomic_binary(path: StrPath) -> Iterator[BinaryIO]:
 def _replace_when_done(path: Path) -> Iterator[Path]:
     """Yield a temporary name beside a file, and rename it to the file when the block ends without an error."""
     path = Path(os.path.realpath(path))
-    temporary = _make_temporary_name(path)
+    temporary = make_temporary_name(path)
     try:
         yield temporary
         if path.exists():
@@ -176,7 +176,7 @@ def _name_target(error: OSError, path: Path) -> OSError:
     return OSError(error.errno, error.strerror, str(path)) if error.errno and temporary else error
 
 
-def _is_stream(path: Path) -> bool:
+def is_stream(path: Path) -> bool:
     """Return whether a path is a device, a pipe, or a standard stream by name, which may be redirected to a file."""
     named = str(path) in ("/dev/stdout", "/dev/stderr") or str(path.parent) in ("/dev/fd", "/proc/self/fd")
     return named or _is_device(path)
@@ -193,7 +193,7 @@ def check_writable(path: StrPath) -> None:
     A pipe or a device is not opened: the reader of a pipe would see its end.
     """
     path = Path(path)
-    if not _is_stream(path):
+    if not is_stream(path):
         with suppress(_Checked), write_atomic(path):
             raise _Checked
     elif not os.access(path, os.W_OK):
@@ -272,7 +272,7 @@ def _is_same(first: Path, second: Path) -> bool:
     return os.path.samestat(one, other) and not stat.S_ISCHR(one.st_mode)
 
 
-def _make_temporary_name(path: Path) -> Path:
+def make_temporary_name(path: Path) -> Path:
     """Return a temporary name beside a file to write; raise an OSError if the file cannot be written there."""
     if path.is_dir():
         raise IsADirectoryError(f"{path}: is a folder; expected a file name to write to")

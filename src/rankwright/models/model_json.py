@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -40,6 +41,14 @@ def format_model(model: Model, indent: int | None = None) -> str:
     except ValueError:  # NaN or infinity: in the history they become null
         content["history"] = to_json_value(model.history)
         return json.dumps(content, allow_nan=False, indent=indent)
+
+
+def compute_digest(model: Model) -> str:
+    """Return a digest of what determines a model's scores: 16 hexadecimal digits, the same after saving and loading."""
+    scaling = None if model.scaling is None else "query"
+    scorer = {"kind": model.scorer.kind, **model.scorer.to_json()}
+    content = [model.n_features, model.features, model.categories, scaling, scorer]
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=to_json_value).encode()).hexdigest()[:16]
 
 
 def parse_model(data: bytes, path: StrPath) -> Model:

@@ -6,7 +6,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.models.export.score_parts import ScoreParts
-from rankwright.scorers import KernelSum, Network, Trees
+from rankwright.scorers import KernelSum, Network, Stumps, Trees
 from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import Tree
 
@@ -49,11 +49,14 @@ def bound_errors(parts: ScoreParts, X: Floats, precision: str) -> Floats:
     if parts.coef is not None:
         magnitude += np.abs(values) @ np.abs(parts.coef)
         count += len(parts.coef) + 1
-    trees = parts.list_trees()
-    if trees:
-        absolute = Forest.from_trees([_take_absolute(tree) for tree in trees], parts.n_features)
+    if parts.trees:
+        absolute = Forest.from_trees([_take_absolute(tree) for tree in parts.trees], parts.n_features)
         magnitude += Trees(absolute)(X)
-        count += len(trees)
+        count += len(parts.trees)
+    for stumps in parts.stumps:  # a target may add them one by one, or as one step function per feature
+        rows = X if stumps.missing is not None else values.astype(np.float32)
+        magnitude += Stumps(stumps.feature, stumps.threshold, np.abs(stumps.weight), stumps.missing)(rows)
+        count += len(stumps)
     for weight, network in parts.networks:
         size, error = _bound_network(network, values, unit)
         magnitude, own, count = magnitude + abs(weight) * size, own + abs(weight) * error, count + 2

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rankwright.basics.errors import InputError, quote
-from rankwright.basics.files import StrPath, check_outputs, write_atomic_binary
+from rankwright.basics.file_groups import write_files_atomic
+from rankwright.basics.files import StrPath, check_outputs
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
 from rankwright.models.export.parity import write_parity
@@ -58,18 +63,36 @@ def export(
     list of Path
         The files that were written: the model, the files beside it, and the parity file.
     """
+    contents, notes = build_files(*(fitted, to, path), names=names, model_name=model_name, shift=shift, data=data)
+    check_outputs({str(own): own for own in contents}, [])
+    write_files_atomic(contents)
+    for note in notes:
+        logging.getLogger("rankwright").info("%s", note)
+    return list(contents)
+
+
+def build_files(
+    fitted: Any,
+    to: str,
+    path: StrPath,
+    *,
+    names: Mapping[str, str] | None = None,
+    model_name: str | None = None,
+    shift: bool = False,
+    data: Queries | None = None,
+) -> tuple[dict[Path, bytes], list[str]]:
+    """Return the contents of all files of an export, by path, and sentences for the user; write nothing."""
     model, target, path = as_model(fitted), find_target(to), Path(path)
+    if path.suffix in (".gz", ".xz"):
+        raise InputError(f"{path}: files for {target.title} are not compressed; expected another name")
     request = make_request(model, target, path, names, model_name)
-    if shift:
-        _shift_scores(request.parts, target)
+    added = _shift_scores(request.parts) if shift else 0.0
     files = target.build(request)
-    contents = {"": files.model, **files.beside, ".parity.json": write_parity(model, target, request, files, data)}
-    paths = [path.with_name(path.name + addition) for addition in contents]
-    check_outputs({str(own): own for own in paths}, [])
-    for own, content in zip(paths, contents.values(), strict=True):
-        with write_atomic_binary(own) as file:
-            file.write(content)
-    return paths
+    if shift and files.offset:
+        raise InputError(f"shift: {target.title} has no place for a constant in such a model; leave it out")
+    parity = write_parity(model, target, request, files, added, data)
+    contents = {"": files.model, **files.beside, ".parity.json": parity}
+    return {path.with_name(path.name + addition): content for addition, content in contents.items()}, files.notes
 
 
 def find_target(name: str) -> Target:
@@ -97,6 +120,9 @@ def make_request(
     if unknown:
         raise InputError(f"a name for the feature {quote(unknown[0])}, which the model does not have")
     mapped = tuple((names or {}).get(name, name) for name in own)
+    twice = [name for name, count in Counter(mapped).items() if count > 1]
+    if twice:
+        raise InputError(f"{quote(twice[0])} is the name of two features in the target; expected names that differ")
     target.check_names(mapped)
     return ExportRequest(parts, mapped, model_name or path.name.partition(".")[0], path.name, model.categories)
 
@@ -117,8 +143,11 @@ def _check_parts(parts: ScoreParts, target: Target) -> None:
     raise InputError(f"{target.title} cannot hold {what}: {reason}; {nearest}")
 
 
-def _shift_scores(parts: ScoreParts, target: Target) -> None:
-    """Add to the intercept what makes the least score 0; raise InputError if scores have no least value."""
+def _shift_scores(parts: ScoreParts) -> float:
+    """Add to the intercept what makes the least score 0 or more, and return it; raise InputError if there is none.
+
+    Rounding in float32 may lower a score; the constant has room for that.
+    """
     least = find_least_score(parts)
     if least is None:
         families = " and ".join(sorted(parts.families))
@@ -126,4 +155,8 @@ def _shift_scores(parts: ScoreParts, target: Target) -> None:
             f"shift with a {families} model, whose scores have no least value; expected trees or stumps: leave it out "
             "and let the query add a constant"
         )
-    parts.intercept -= least
+    trees = parts.list_trees()
+    largest = sum(float(np.abs(tree.values).max()) for tree in trees) + abs(parts.intercept) + abs(least)
+    added = (len(trees) + 4) * 2.0**-24 * largest - least
+    parts.intercept += added
+    return added

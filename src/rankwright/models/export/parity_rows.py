@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,15 @@ def choose_rows(
     for row, variant in zip(range(at, min(at + int(n * _SPLIT_SHARE), n)), variants, strict=False):
         X[row] = variant
     return X
+
+
+def leave_gaps(X: Floats, gaps: Sequence[tuple[int, float, float]]) -> Floats:
+    """Return rows without values inside gaps (feature, low, high), where a target cannot be equal: they become low."""
+    found = X.copy() if gaps else X
+    for feature, low, high in gaps:
+        column = found[:, feature]
+        column[(low < column) & (column < high)] = low
+    return found
 
 
 def _list_values(parts: ScoreParts, feature: int, categories: Categories | None) -> Floats:

@@ -47,11 +47,14 @@ class ExportedFiles:
     beside : mapping
         The contents of further files, by what is added to the name of the model's file, such as ".features.json".
     offset : float
-        The target's score minus the score of the model: that of an intercept which the target cannot hold is negative.
+        The target's score minus the score of the request's parts: minus an intercept that the target cannot hold.
     notes : list of str
         Sentences for the user: what was left out, and what to do next.
     scoring_request : Any
         The request, as JSON values, that asks the engine for the scores of the parity file's rows, if there is one.
+    gaps : list of (int, float, float)
+        Open intervals (feature, low, high) of values that the target cannot score as the model does, if a note names
+        them; the rows of the parity file have no values inside them.
     """
 
     model: bytes
@@ -59,6 +62,7 @@ class ExportedFiles:
     offset: float = 0.0
     notes: list[str] = field(default_factory=list)
     scoring_request: Any = None
+    gaps: list[tuple[int, float, float]] = field(default_factory=list)
 
 
 class Target(ABC):
