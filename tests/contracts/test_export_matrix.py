@@ -44,7 +44,7 @@ def compare(kind: str, target: str, folder: Path, n_rows: int | None = None) -> 
     scores = np.asarray(score_with_oracle(target, folder / "m.model", X, request.names), dtype=np.float64).ravel()
     taken = np.nan_to_num(X, nan=0.0) if find_target(target).missing == "zero" else X
     expected = make_model(kind).scorer(taken) + files.offset
-    allowed = bound_errors(request.parts, taken, find_target(target).precision)
+    allowed = bound_errors(request.parts, taken, find_target(target).precision, files.offset)
     assert scores.shape == expected.shape
     shares = np.abs(scores - expected) / allowed
     return float(np.where(np.isnan(shares), np.inf, shares).max())

@@ -16,7 +16,7 @@ _ACTIVATION = 8.0  # units by which engines' tanh, erf, exponentials and sigmoid
 _LIPSCHITZ = {"relu": 1.0, "tanh": 1.0, "sigmoid": 0.25, "silu": 1.1, "gelu": 1.13}
 
 
-def bound_errors(parts: ScoreParts, X: Floats, precision: str) -> Floats:
+def bound_errors(parts: ScoreParts, X: Floats, precision: str, offset: float = 0.0) -> Floats:
     """Return for each row a bound on the difference between a target's score and ours.
 
     A sum of n terms, each rounded when it is stored, is off by at most (n + 1) u times the sum of their absolute
@@ -31,6 +31,8 @@ def bound_errors(parts: ScoreParts, X: Floats, precision: str) -> Floats:
         The rows; missing values count as the model takes them.
     precision : {"float32", "float64"}
         The precision of the target.
+    offset : float
+        A constant that the target adds to the parts.
 
     Returns
     -------
@@ -45,7 +47,7 @@ def bound_errors(parts: ScoreParts, X: Floats, precision: str) -> Floats:
     """
     unit = _UNITS[precision]
     values = np.nan_to_num(X.astype(np.float64))
-    magnitude, own, count = np.full(len(X), abs(parts.intercept)), np.zeros(len(X)), 1
+    magnitude, own, count = np.full(len(X), abs(parts.intercept) + abs(offset)), np.zeros(len(X)), 1
     if parts.coef is not None:
         magnitude += np.abs(values) @ np.abs(parts.coef)
         count += len(parts.coef) + 1

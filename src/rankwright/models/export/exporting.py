@@ -26,6 +26,9 @@ from rankwright.models.model import Model
 TARGETS = {
     "onnx": ("to_onnx", "OnnxTarget"),
     "lightgbm": ("to_lightgbm", "LightGBMTarget"),
+    "elasticsearch": ("to_elasticsearch", "ElasticsearchTarget"),
+    "opensearch": ("to_opensearch", "OpenSearchTarget"),
+    "elastic": ("to_elastic", "ElasticTarget"),
 }
 
 
