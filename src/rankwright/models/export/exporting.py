@@ -29,6 +29,7 @@ TARGETS = {
     "elasticsearch": ("to_elasticsearch", "ElasticsearchTarget"),
     "opensearch": ("to_opensearch", "OpenSearchTarget"),
     "elastic": ("to_elastic", "ElasticTarget"),
+    "solr": ("to_solr", "SolrTarget"),
 }
 
 
@@ -132,18 +133,13 @@ def make_request(
 
 def _check_parts(parts: ScoreParts, target: Target) -> None:
     """Raise InputError if a target cannot hold these parts, with the reason and the nearest target that can."""
-    lacking = sorted(parts.kinds - target.takes)
-    is_mixed = len(parts.families) > 1 and not target.mixes
-    if not lacking and not is_mixed:
+    obstacle = target.find_obstacle(parts)
+    if obstacle is None:
         return
     others = [find_target(name) for name in TARGETS if name != target.name]
-    able = [o.name for o in others if parts.kinds <= o.takes and (o.mixes or len(parts.families) < 2)]
-    what = (
-        f"a sum of {' and '.join(sorted(parts.families))}" if not lacking else f"a model with {' and '.join(lacking)}"
-    )
-    reason = target.reasons.get(lacking[0] if lacking else "sum", "its format has no place for it")
+    able = [other.name for other in others if other.find_obstacle(parts) is None]
     nearest = f"the nearest target that can is {able[0]}" if able else "no target can"
-    raise InputError(f"{target.title} cannot hold {what}: {reason}; {nearest}")
+    raise InputError(f"{target.title} cannot hold {obstacle}; {nearest}")
 
 
 def _shift_scores(parts: ScoreParts) -> float:

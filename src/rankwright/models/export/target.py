@@ -98,6 +98,16 @@ class Target(ABC):
         """Raise InputError, naming the name and the rule, if the target refuses the name of a feature."""
         return
 
+    def find_obstacle(self, parts: ScoreParts) -> str | None:
+        """Return which of the parts it cannot hold, a colon, and the reason; None if it can hold them all."""
+        lacking = sorted(parts.kinds - self.takes)
+        if not lacking and (self.mixes or len(parts.families) < 2):
+            return None
+        reason = self.reasons.get(lacking[0] if lacking else "sum", "its format has no place for it")
+        if lacking:
+            return f"a model with {' and '.join(lacking)}: {reason}"
+        return f"a sum of {' and '.join(sorted(parts.families))}: {reason}"
+
     @abstractmethod
     def build(self, request: ExportRequest) -> ExportedFiles:
         """Return the files of a model whose parts the target takes; raise InputError if one cannot be exact."""
