@@ -25,6 +25,7 @@ from rankwright.models.model import Model
 # Targets by name, with their modules in this folder and classes, from the most to the least general.
 TARGETS = {
     "onnx": ("to_onnx", "OnnxTarget"),
+    "c": ("to_c", "CTarget"),
     "lightgbm": ("to_lightgbm", "LightGBMTarget"),
     "elasticsearch": ("to_elasticsearch", "ElasticsearchTarget"),
     "opensearch": ("to_opensearch", "OpenSearchTarget"),
