@@ -19,6 +19,8 @@ ROLES = {  # of every option that takes a path: a new one is listed here, and th
     "predict": {"model": READS, "data": READS, "out": WRITES, "run": WRITES},
     "evaluate": {**dict.fromkeys(("data", "model", "scores", "qrels", "run"), READS), "per_query": WRITES},
     "explain": {"model": READS},
+    "export": {"model": READS, "out": WRITES, "names": READS, "data": READS},
+    "import": {"source": READS, "model": WRITES},
     "inspect": {"data": READS, "against": READS, "page": WRITES},
     "convert": {"data": READS, "judgments": READS, "out": FILLS},
     "tune": {"qrels": READS, "run": READS, "out": WRITES},
@@ -29,7 +31,13 @@ ROLES = {  # of every option that takes a path: a new one is listed here, and th
     "simulate": {"out": FILLS, "data": READS},
     "demo": {"out": FILLS},
 }
-NAMED = (("tune", "run"), ("compare", "run"), ("evaluate", "run"))  # NAME=FILE is no path
+NAMED = (
+    ("tune", "run"),
+    ("compare", "run"),
+    ("compare", "model"),
+    ("compare", "scores"),
+    ("evaluate", "run"),
+)  # NAME=FILE is no path
 CALLS: dict[str, list[tuple[str, ...]]] = {  # calls that read and write everything a command can; {} is the folder
     "fit": [("regression", "--train={}/train.txt", "--valid={}/valid.txt", "--model={}/new.json")],
     "predict": [("--model={}/model.json", "--data={}/test.txt", "--out={}/new.txt", "--run={}/new.run")],
@@ -38,6 +46,8 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # calls that read and write everyth
         ("--data={}/test.txt", "--scores={}/scores.txt", "--per-query={}/new.tsv"),
         ("--qrels={}/qrels", "--run={}/a.run", "--per-query={}/new.tsv"),
     ],
+    "export": [("{}/trees.json", "--to=lightgbm", "--out={}/new.txt", "--names={}/names.csv", "--data={}/test.txt")],
+    "import": [("{}/lightgbm.txt", "--model={}/new.json")],
     "inspect": [("{}/train.txt", "--against={}/test.txt", "--page={}/new.html")],
     "convert": [("{}/train.txt", "--out={}/new.rwq")],
     "tune": [("--qrels={}/qrels", "--run={}/a.run", "--run=b={}/b.run", "--out={}/new.run")],
@@ -95,6 +105,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name, own in (("train", "train"), ("valid", "vali"), ("test", "test")):
             rw.write_letor(queries.take(parts[name]), tmp_path / "MQ2008" / f"Fold{fold}" / f"{own}.txt")
     rw.save(rw.SingleFeature().fit(queries), tmp_path / "model.json")
+    rw.save(rw.LambdaMART(n_estimators=2).fit(queries), tmp_path / "trees.json")
+    rw.export(rw.load(tmp_path / "trees.json"), "lightgbm", tmp_path / "lightgbm.txt")
+    (tmp_path / "names.csv").write_text("feature,name\n1,bm25\n")
     (tmp_path / "scores.txt").write_text("".join(f"{i}\n" for i in range(queries.take(parts["test"]).n_docs)))
     (tmp_path / "qrels").write_text("".join(f"{q} 0 d{d} {d % 2}\n" for q in range(9) for d in range(4)))
     for name in "ab":
@@ -106,10 +119,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def options(call: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Options and their paths; a positional path is called spec if it is one, else data."""
-    positional = {True: "--spec", False: "--data"}
+    """Options and their paths; a positional path is called spec, model or source if it is one, else data."""
+    positional = {"{}/spec.toml": "--spec", "{}/trees.json": "--model", "{}/lightgbm.txt": "--source"}
     split = [
-        text.partition("=") if text.startswith("--") else (positional[text.endswith(".toml")], "=", text)
+        text.partition("=") if text.startswith("--") else (positional.get(text, "--data"), "=", text)
         for text in call
         if "{}" in text
     ]

@@ -24,6 +24,8 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # {} is a folder whose name, files 
     "evaluate": [("--model={}/model.json", "--data={}/train.txt")],
     "convert": [("{}/train.txt", "--out={}/new–data.rwq")],
     "explain": [("--model={}/model.json",)],
+    "export": [("{}/trees.json", "--to=lightgbm", "--out={}/new–trees.txt", "--name=模型")],
+    "import": [("{}/trees.txt", "--model={}/new–import.json")],
     "inspect": [("{}/train.txt", "--against={}/train.txt", "--page={}/new–page.html")],
     "tune": [("--qrels={}/qrels", "--run=é▼={}/a.run", "--run=模型={}/b.run", "--folds=3", "--out={}/new.run")],
     "experiment": [("{}/spec.toml", "--out={}/new", "--workers=threads:1")],
@@ -54,6 +56,8 @@ def folder(tmp_path_factory) -> Path:
     queries = rw.make_queries(60, n_docs=8, n_features=4, random_state=0)
     rw.write_letor(queries, folder / "train.txt")
     rw.save(rw.Regression().fit(queries), folder / "model.json")
+    rw.save(rw.LambdaMART(n_estimators=2).fit(queries), folder / "trees.json")
+    rw.export(rw.load(folder / "trees.json"), "lightgbm", folder / "trees.txt")
     for name, step in (("∞", 1), ("模", 7)):
         (folder / f"{name}.txt").write_text("".join(f"{i * step % 5}\n" for i in range(queries.n_docs)))
     (folder / "qrels").write_text("".join(f"{q}é 0 d{d}模 {d % 2}\n" for q in range(9) for d in range(4)), "utf-8")

@@ -4,6 +4,7 @@
 # isort: off
 from rankwright.cli import model_commands as models
 from rankwright.cli import evaluation_commands as evaluation
+from rankwright.cli import export_commands as exports
 from rankwright.cli import data_commands as data
 from rankwright.cli import tuning_commands as tuning
 from rankwright.cli import experiment_commands as experiments
@@ -12,4 +13,4 @@ from rankwright.cli import catalogue
 from rankwright.cli.app import run
 # isort: on
 
-__all__ = ["catalogue", "data", "evaluation", "experiments", "models", "run", "simulation", "tuning"]
+__all__ = ["catalogue", "data", "evaluation", "experiments", "exports", "models", "run", "simulation", "tuning"]

@@ -29,7 +29,7 @@ _MISSING = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParityFile:
-    """Rows of features with the scores that a target must return for them.
+    """The rows of features of a parity file, with the scores that a target must return for them.
 
     Parameters
     ----------

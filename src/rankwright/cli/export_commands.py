@@ -1,0 +1,101 @@
+"""The commands that export models to search engines and other libraries, and import models of these."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankwright.cli.app import JsonOption, app, print_json, progress_bar
+from rankwright.cli.named_files import MODEL_HELP
+
+if TYPE_CHECKING:
+    from rankwright.data.queries import Queries
+    from rankwright.models.model import Model
+
+# The names of all targets, so that the help need not import them; a test compares them with TARGETS.
+TARGET_NAMES = "elasticsearch, opensearch, elastic, solr, vespa, ranklib, onnx, lightgbm, xgboost or c"
+NAMES_HELP = "A CSV file with lines feature,name: the names of features in the engine, where they differ."
+
+
+@app.command()
+def export(
+    model: Annotated[Path, typer.Argument(help=f"{MODEL_HELP}.")],
+    to: Annotated[str, typer.Option(help=f"The target: {TARGET_NAMES}.")],
+    out: Annotated[Path, typer.Option(help="The file to write; others beside it have its name and an addition.")],
+    names: Annotated[Path | None, typer.Option(help=NAMES_HELP)] = None,
+    name: Annotated[
+        str | None, typer.Option(help="The name of the model in the target (default: that of the file).")
+    ] = None,
+    shift: Annotated[
+        bool, typer.Option("--shift", help="Add a constant that makes all scores 0 or more, as rescoring needs.")
+    ] = False,
+    data: Annotated[
+        list[Path] | None, typer.Option(help="Documents, some of which the parity file takes; may be repeated.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Export a model to a search engine, ONNX or another library, with a parity file that proves its scores."""
+    from rankwright.basics.file_groups import write_files_atomic
+    from rankwright.basics.files import check_outputs
+    from rankwright.data.feature_numbers import name_features
+    from rankwright.models.export.exporting import build_files
+    from rankwright.models.export.feature_names import read_names
+    from rankwright.models.model_files import load
+
+    loaded = load(model)
+    known = name_features(loaded.features, loaded.n_features)
+    mapped = None if names is None else read_names(names, known)
+    with progress_bar():
+        documents = _read_first_documents(loaded, data) if data else None
+        contents, notes = build_files(*(loaded, to, out), names=mapped, model_name=name, shift=shift, data=documents)
+    check_outputs({f"--out {path}": path for path in contents}, [model, names, *(data or [])])
+    write_files_atomic(contents)
+    if as_json:
+        print_json({"to": to, "files": list(contents), "notes": notes})
+        return
+    for path in contents:
+        print(path)
+    for note in notes:
+        print(f"note: {note}")
+
+
+@app.command("import")
+def import_(
+    source: Annotated[Path, typer.Argument(help="A model file of LightGBM, XGBoost, CatBoost or RankLib.")],
+    model: Annotated[Path, typer.Option(help="The file to write the model to, in JSON.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Import a model of another library, and save it as a model of Rankwright."""
+    from rankwright.basics.files import check_outputs
+    from rankwright.models.model_files import load, save
+    from rankwright.models.model_json import compute_digest
+
+    check_outputs({"--model": model}, [source])
+    found = load(source)
+    save(found, model)
+    if as_json:
+        report = {"model": model, "ranker": found.ranker, "scorer": found.scorer.kind}
+        print_json(report | {"features": found.n_features, "digest": compute_digest(found)})
+        return
+    print(f"{found.ranker}: {found.scorer.kind} of {found.n_features} features")
+    print(f"model: {model}")
+
+
+def _read_first_documents(model: Model, paths: list[Path]) -> Queries:
+    """Return the first block of documents in files, with the features of a model."""
+    import numpy as np
+
+    from rankwright.basics.errors import InputError
+    from rankwright.data.column_roles import ColumnRoles
+    from rankwright.data.queries import Queries
+    from rankwright.models.block_scoring import open_for_model
+
+    source = open_for_model(model, list(paths), ColumnRoles())
+    block = next(iter(source.read_blocks()), None)
+    if block is None:
+        raise InputError(f"{paths[0]}: no documents; expected some for the parity file")
+    n = len(block.X)
+    documents = Queries(block.X, None, np.array([0, n]), np.zeros(1, int))
+    return documents.replace(features=source.features, categories=source.categories)
