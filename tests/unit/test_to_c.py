@@ -111,6 +111,7 @@ def test_extreme_numbers_and_empty_parts(tmp_path):
     X = np.full((1, 5), np.float32(1e-45))
     np.testing.assert_allclose(score(export(model, tmp_path), X, NAMES), model.scorer(X))
     assert score(export(make(empty), tmp_path), X, NAMES) == 0.0
+    assert score(export(make(WeightedSum([empty], np.ones(1), 0.25)), tmp_path), X, NAMES) == 0.25
     assert len(score(export(make(make_stumps(missing=True)), tmp_path), X[:0], NAMES)) == 0
 
 

@@ -55,10 +55,7 @@ static void ${name}_score_block(const float *x, size_t n, double *scores)
     size_t i;
     for (i = 0; i < n; i++)
         scores[i] = 0.0;
-$trees    for (i = 0; i < n; i++) {
-$terms
-    }
-}
+$sums}
 
 double ${name}_score(const float *x)
 {
@@ -131,7 +128,7 @@ def _write_functions(parts: ScoreParts, name: str) -> list[str]:
     found += [functions.write_trees(parts.trees, name, parts.n_features)] if parts.trees else []
     found += [functions.write_stumps(stumps, name, k) for k, stumps in enumerate(_list_stumps(parts))]
     found += [functions.write_linear(parts.coef, name)] if parts.coef is not None else []
-    activations = {network.activation for _, network in parts.networks if len(network) > 1}
+    activations = {network.activation for _, network in parts.networks}
     found += [functions.write_activation(activation, name) for activation in sorted(activations)]
     found += [functions.write_network(network, name, k) for k, (_, network) in enumerate(parts.networks)]
     found += [functions.write_kernel_sum(own, name, k) for k, (_, own) in enumerate(parts.kernel_sums)]
@@ -145,11 +142,14 @@ def _write_score(parts: ScoreParts, name: str) -> str:
     for kind, own in (("network", parts.networks), ("kernel_sum", parts.kernel_sums)):
         weights = [weight for weight, _ in own]
         terms += [f"{format_value(weight)} * {name}_{kind}{k}(row)" for k, weight in enumerate(weights)]
-    lines = [f"        const float *row = x + i * {parts.n_features};"] if terms else []
-    if terms or not parts.trees or parts.intercept:
-        lines += [f"        scores[i] += {term};" for term in (*terms, format_value(parts.intercept))]
-    trees = f"    {name}_add_trees(x, n, scores);\n" if parts.trees else ""
-    return _SCORE.substitute(name=name, width=parts.n_features, trees=trees, terms="\n".join(lines))
+    row = f"        const float *row = x + i * {parts.n_features};\n" if terms else ""
+    sums = [f"    {name}_add_trees(x, n, scores);\n"] if parts.trees else []
+    sums += [] if parts.trees or terms else ["    (void)x; /* the score is a constant */\n"]
+    terms += [format_value(parts.intercept)] if parts.intercept else []
+    if terms:
+        lines = "".join(f"        scores[i] += {term};\n" for term in terms)
+        sums.append(f"    for (i = 0; i < n; i++) {{\n{row}{lines}    }}\n")
+    return _SCORE.substitute(name=name, width=parts.n_features, sums="".join(sums))
 
 
 def _list_stumps(parts: ScoreParts) -> list[Stumps]:
