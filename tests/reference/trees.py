@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import exp, isnan
+from math import exp, inf, isnan
 
 import numpy as np
 from tests.reference.measures import rank
@@ -31,6 +31,31 @@ def scores(dump, X):
     total = np.zeros(len(X))
     for tree in dump["tree_info"]:
         total += [fall(tree["tree_structure"], x)[1] for x in X]
+    return total
+
+
+def node_scores(nodes, X):
+    """The sum of the values of the leaves of the package's own arrays of nodes, in the order of the trees."""
+    total = np.zeros(len(X))
+    for t in range(len(nodes.first_leaf) - 1):
+        first, leaf = int(nodes.first_node[t]), int(nodes.first_leaf[t])
+        for i, x in enumerate(X):
+            at = 0 if nodes.first_node[t + 1] > first else ~0
+            while at >= 0:
+                node = first + at
+                value, threshold = float(x[nodes.feature[node]]), float(nodes.threshold[node])
+                if isnan(threshold):
+                    words = nodes.words[nodes.first_word[node] : nodes.first_word[node + 1]]
+                    members = {
+                        32 * w + bit for w, word in enumerate(words.tolist()) for bit in range(32) if word >> bit & 1
+                    }
+                    goes_left = 0 <= value < inf and int(value) in members
+                elif isnan(value):
+                    goes_left = nodes.missing_left[node]
+                else:
+                    goes_left = value <= threshold
+                at = int(nodes.left[node] if goes_left else nodes.right[node])
+            total[i] += nodes.value[leaf + ~at]
     return total
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
-from rankwright.kernels.scorers.tree_scores import TreeNodes
+from rankwright.kernels.scorers.tree_scores import TreeLayout, TreeNodes
 from rankwright.scorers.lightgbm_trees import (
     CATEGORICAL,
     COLUMNS,
@@ -22,6 +22,7 @@ from rankwright.scorers.lightgbm_trees import (
     make_leaf,
     parse_tree,
 )
+from rankwright.scorers.tree_layout import arrange_trees
 
 _HEADER = ("max_feature_idx", "feature_names", "monotone_constraints", "feature_infos")
 _NAME = re.compile(r'[^\s",:\[\]{}=]+')
@@ -148,6 +149,11 @@ class Forest:
             _compute_starts([len(words) for words in sets]) if sets else np.empty(0, np.int64),
             np.concatenate([np.empty(0, np.int64), *sets]).astype(np.uint32),
         )
+
+    @cached_property
+    def layout(self) -> TreeLayout:
+        """The nodes of all trees arranged for scoring many documents at a time."""
+        return arrange_trees(self.nodes, self.n_features)
 
 
 def are_valid_names(names: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.basics.optional_imports import require
-from rankwright.kernels.scorers.tree_scores import compute_tree_scores, find_leaves
+from rankwright.kernels.scorers.tree_scores import compute_block_scores, compute_tree_scores, find_leaves
 from rankwright.runtime.backends import Backend, count_threads, resolve
 from rankwright.scorers.base import Scorer
 from rankwright.scorers.lightgbm_text import Forest
@@ -19,6 +19,7 @@ from rankwright.scorers.lightgbm_text import Forest
 _MAX_DEPTH = 4_096  # LightGBM's SHAP values take memory that is quadratic in the depth
 _LARGE = 10_000_000  # values of features times trees: below it LightGBM gets one thread
 _ROWS = 16_384  # documents that a thread scores at a time
+_FEW = 2  # documents from which on many are scored at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,9 +54,19 @@ class Trees(Scorer):
 
     def __call__(self, X: Floats) -> Floats:
         """Return the sums of the values of the trees, added in the order of the trees."""
+        if not self.accepts(X.shape[1]):
+            raise InputError(f"{X.shape[1]} features; the trees were trained on {self.forest.n_features}")
+        if len(X) <= _ROWS:
+            return self._score_rows(X)
         parts = [X[start : start + _ROWS] for start in range(0, len(X), _ROWS)]
-        found = resolve(None).each(lambda part: compute_tree_scores(part, self.forest.nodes), parts)
-        return found[0] if len(found) == 1 else np.concatenate([np.empty(0), *found])
+        return np.concatenate(resolve(None).each(self._score_rows, parts))
+
+    def _score_rows(self, X: Floats) -> Floats:
+        """Return the scores of documents, on the calling thread."""
+        forest = self.forest
+        if len(X) < _FEW or X.dtype != np.float32 or not X.flags.c_contiguous:
+            return compute_tree_scores(X, forest.nodes)
+        return compute_block_scores(X, forest.nodes, forest.layout)
 
     def __len__(self) -> int:
         return len(self.forest)
