@@ -35,6 +35,7 @@ def bare(experiment: rw.Experiment) -> float:
     for i in range(experiment.data.n_folds):
         fold = experiment.data.read_fold(i)
         for method in experiment.methods:
+            assert isinstance(method, rw.Method)
             best, ranker = -1.0, None
             for params in method.list_candidates():
                 candidate = method.make_ranker(params, 0, experiment.measure)

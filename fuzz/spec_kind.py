@@ -86,7 +86,7 @@ class Specs(Kind):
 
     def difference(self, expected: Content, found: Experiment) -> str:
         """Compare what is known of it."""
-        methods = [(method.ranker_class.__name__, method.name) for method in found.methods]
+        methods = [(method.identity[0], method.name) for method in found.methods]
         said = Content(found.name, found.measure.partition("(")[0], found.seeds, methods)
         return "" if said == expected else "what the spec says"
 

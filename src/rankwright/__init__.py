@@ -47,6 +47,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.analysis.selection import QueryKFold as QueryKFold
     from rankwright.analysis.selection import select as select
     from rankwright.basics.errors import DegenerateModelWarning as DegenerateModelWarning
+    from rankwright.basics.errors import FixedModelWarning as FixedModelWarning
     from rankwright.basics.errors import IgnoredFileWarning as IgnoredFileWarning
     from rankwright.basics.errors import IneffectiveParameterWarning as IneffectiveParameterWarning
     from rankwright.basics.errors import InputError as InputError
@@ -76,6 +77,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.data.trec import read_run as read_run
     from rankwright.data.trec import write_run as write_run
     from rankwright.experiments import Experiment as Experiment
+    from rankwright.experiments import FixedModel as FixedModel
     from rankwright.experiments import Method as Method
     from rankwright.experiments import PublishedFigure as PublishedFigure
     from rankwright.experiments import RandomSearch as RandomSearch

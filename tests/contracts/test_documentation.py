@@ -104,6 +104,10 @@ def folder(tmp_path_factory) -> Path:
     test = rw.read_letor(path / "test.txt")
     for column, file in enumerate(("mine", "theirs", "scores")):
         np.savetxt(path / f"{file}.txt", test.X[:, column])
+    trees = lightgbm.LGBMRanker(n_estimators=5, verbosity=-1, n_jobs=1).fit(queries.X, queries.y, group=queries.sizes)
+    trees.booster_.save_model(path / "lgb.txt")
+    for file in ("ours", "last-month"):
+        rw.save(rw.Regression().fit(queries), path / f"{file}.json")
     load_example("hybrid").write_files(path, n_queries=15, n_found=30, n_docs=45)
     return path
 

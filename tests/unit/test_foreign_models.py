@@ -8,12 +8,16 @@ import sys
 
 import lightgbm
 import numpy as np
+import pandas
 import pytest
 import sklearn
 from sklearn.model_selection import GridSearchCV
+from tests.experiments import contents
 
 import rankwright as rw
 from rankwright.cli.app import run
+from rankwright.report import format_results
+from rankwright.scorers import Trees
 
 QUERIES = rw.make_queries(40, n_docs=12, n_features=6, random_state=3)
 TEST = rw.make_queries(25, n_docs=12, n_features=6, random_state=4)
@@ -157,3 +161,118 @@ class TestCommands:
         assert "given twice as a; name methods apart" in capsys.readouterr().err
         assert run(["compare", "--data", f"{files}/test.txt", "--model", "=lgb.txt"]) == 2
         assert "--model =lgb.txt: expected FILE or NAME=FILE" in capsys.readouterr().err
+
+
+DATA = rw.make_queries(45, n_docs=10, n_features=6, random_state=8)
+
+
+@pytest.fixture
+def spec(tmp_path, booster):
+    """The file of a spec with a ranker and a model of LightGBM beside it."""
+    rw.write_letor(DATA, tmp_path / "all.txt")
+    booster.save_model(tmp_path / "lgb.txt")
+    path = tmp_path / "spec.toml"
+    path.write_text(
+        'measure = "ndcg@5"\nmeasures = ["map"]\n[data]\nfile = "all.txt"\nn_folds = 3\n'
+        '[[methods]]\nranker = "regression"\n[[methods]]\nmodel = "lgb.txt"\nname = "Theirs"\n'
+    )
+    return path
+
+
+def run_serially(experiment, out):
+    """Run an experiment that has fixed models in this process."""
+    with pytest.warns(rw.FixedModelWarning, match="not trained by this experiment: make sure that it has not seen"):
+        return rw.run_experiment(experiment, out, rw.Serial())
+
+
+class TestExperiments:
+    def test_a_model_is_tested_on_every_fold(self, spec, booster, tmp_path):
+        results = run_serially(rw.read_experiment(spec), tmp_path / "out")
+        assert (results.methods, results.fixed) == (("Regression", "Theirs"), ("Theirs",))
+        expected = rw.evaluate(booster, DATA, "ndcg@5")
+        by_query = dict(zip(expected.qid.astype(str), expected.per_query["ndcg@5"], strict=True))
+        found = dict(zip(results.tables["queries"]["qid"], results.values()[1], strict=True))
+        assert found == by_query
+        assert len(results.compare()) == 1
+        trials = results.tables["trials"]
+        assert np.isnan(trials["seconds"][trials["method"] == 1].astype(float)).all()
+        assert set(results.tables["importance"]["method"]) == {1}
+        assert set(results.tables["weights"]["method"]) == {0}
+        assert set(results.tables["bounds"]["method"]) == {0}
+        model = rw.read_trial_model(tmp_path / "out", "Theirs", fold=2)
+        assert (model.predict(TEST) == booster.predict(TEST.X)).all()
+        said = "Theirs was not trained by this experiment: make sure that it has not seen these queries."
+        assert said in " ".join(format_results(results).split())
+        assert said in rw.write_report(results, tmp_path / "out").read_text()
+
+    def test_resuming_and_a_changed_file(self, spec, tmp_path, monkeypatch):
+        run_serially(rw.read_experiment(spec), tmp_path / "out")
+        before = contents(tmp_path / "out")
+        monkeypatch.setattr(Trees, "__call__", lambda *_: pytest.fail("a finished trial was run again"))
+        (tmp_path / "b").mkdir()
+        (tmp_path / "lgb.txt").rename(tmp_path / "b" / "other.txt")  # a file may move
+        spec.write_text(spec.read_text().replace("lgb.txt", "b/other.txt"))
+        run_serially(rw.read_experiment(spec), tmp_path / "out")
+        assert contents(tmp_path / "out") == before
+        fit_booster(num_leaves=3).save_model(tmp_path / "b" / "other.txt")
+        with pytest.raises(rw.InputError, match=r"the method 'Theirs' was .* and is now .*give it another name"):
+            rw.run_experiment(rw.read_experiment(spec), tmp_path / "out", rw.Serial())
+        assert contents(tmp_path / "out") == before
+
+    def test_models_in_python(self, booster, tmp_path):
+        ours = rw.Regression().fit(QUERIES).to_model()
+        methods = [rw.Regression(), pickle.loads(pickle.dumps(rw.FixedModel(ours, "Earlier"))), booster]
+        folds = rw.split_folds(DATA, 3, random_state=0)
+        with pytest.warns(rw.FixedModelWarning, match=r"Earlier, LightGBM were not trained .* they have not seen"):
+            results = rw.run_experiment(rw.Experiment(folds, methods, "map"), tmp_path / "out", rw.Serial())
+        assert results.methods == ("Regression", "Earlier", "LightGBM")
+        expected = np.mean([rw.evaluate(ours, fold.test, "map")["map"] for fold in folds])
+        assert results.means()[1] == pytest.approx(expected, abs=1e-12)
+
+    def test_columns_in_another_order_are_found_by_name(self, tmp_path):
+        names = [f"f{i}" for i in range(6)]
+        own = rw.LambdaMART(n_estimators=5).fit(QUERIES.replace(features=tuple(names))).to_model()
+        frame = pandas.DataFrame(DATA.X, columns=names)[names[::-1]]
+        frame = frame.assign(extra=1.0, label=DATA.y, qid=DATA.row_qid)
+        queries = rw.Queries.from_frame(frame, label="label", qid="qid")
+        results = run_serially(rw.Experiment(queries, own, "map"), tmp_path / "out")
+        expected = rw.evaluate(own, DATA, "map")
+        by_query = dict(zip(expected.qid.astype(str), expected.per_query["map"], strict=True))
+        assert dict(zip(results.tables["queries"]["qid"], results.values()[0], strict=True)) == by_query
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (("lgb.txt", "no.txt"), "no.txt: No such file or directory"),
+            (("lgb.txt", "spec.toml"), "spec.toml"),
+            (('name = "Theirs"', 'digest = "00"'), "has the digest"),
+            (('name = "Theirs"', 'ranker = "mart"'), "a ranker and a model; expected one of them"),
+            (('name = "Theirs"', "seed = 1"), "unknown key 'seed'"),
+            (('name = "Theirs"', 'name = "Regression"'), "two methods are called 'Regression'"),
+        ],
+    )
+    def test_mistakes_stop_before_anything_starts(self, spec, tmp_path, capsys, change, message):
+        spec.write_text(spec.read_text().replace(*change))
+        assert run(["experiment", str(spec), "--out", f"{tmp_path}/out"]) == 2
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        assert message in err
+        assert not (tmp_path / "out").exists()
+
+    def test_the_option(self, spec, tmp_path, capsys):
+        files = ["--data", f"{tmp_path}/all.txt", "--folds", "3", "--model", f"Theirs={tmp_path}/lgb.txt"]
+        options = ["--measure", "ndcg@5", "--workers", "threads:1", "--out", f"{tmp_path}/out"]
+        assert run(["experiment", *files, "--rankers", "regression", *options]) == 0
+        out, err = capsys.readouterr()
+        assert "Theirs was not trained by this experiment" in err
+        assert "Theirs " in out
+        (tmp_path / "out2").mkdir()
+        (tmp_path / "lgb.txt").rename(tmp_path / "out2" / "report.html")
+        options = ["--model", f"{tmp_path}/out2/report.html", "--out", f"{tmp_path}/out2"]
+        assert run(["experiment", *files[:4], *options]) == 2
+        assert "report.html" in capsys.readouterr().err
+
+    def test_a_model_of_other_features_fails_its_trials(self, spec, tmp_path):
+        fit_booster(rw.make_queries(20, n_features=9, random_state=0)).save_model(tmp_path / "lgb.txt")
+        results = run_serially(rw.read_experiment(spec), tmp_path / "out")
+        assert "the documents have 6 features; the model was trained on 9" in results.tables["trials"]["error"][-1]

@@ -43,6 +43,8 @@ class Results:
         with the columns method, fold and seed before its own.
     planned : (int, int), optional
         How many folds and trials the experiment has when it is finished.
+    fixed : tuple of str
+        The methods that are models which were trained elsewhere.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Results:
     methods: tuple[str, ...]
     tables: Mapping[str, Table]
     planned: tuple[int, int] | None = None
+    fixed: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         n = len(self.tables["queries"]["qid"])
@@ -139,6 +142,15 @@ class Results:
         if done >= n_trials:
             return ""
         return f"unfinished: {done} of {n_trials} trials, results on {len(self.folds)} of {n_folds} folds"
+
+    @property
+    def caution(self) -> str:
+        """The sentence that says which methods may have seen the test queries; empty where none is fixed."""
+        if not self.fixed:
+            return ""
+        were, they_have = ("was", "it has") if len(self.fixed) == 1 else ("were", "they have")
+        what = f"{', '.join(self.fixed)} {were} not trained by this experiment"
+        return f"{what}: make sure that {they_have} not seen these queries"
 
     def _resolve(self, measure: str | Measure | None) -> str:
         name = self.measure if measure is None else str(measure)

@@ -54,6 +54,10 @@ class TrialWarning(RankwrightWarning):
     """A warning that trials issued warnings, which are in the table ``trials`` of the results."""
 
 
+class FixedModelWarning(RankwrightWarning):
+    """A warning that an experiment tests a model that was trained elsewhere, perhaps on the test queries."""
+
+
 class UnnamedFeaturesWarning(RankwrightWarning):
     """A warning that a model has no names of features, so columns with names are taken in their order."""
 

@@ -12,6 +12,7 @@ import typer
 
 from rankwright.cli.app import app, get_command_name, print_error, progress_bar
 from rankwright.cli.column_options import add_column_options
+from rankwright.cli.named_files import MODEL_HELP, parse_named_files
 
 if TYPE_CHECKING:
     from rankwright.analysis.results import Results
@@ -47,6 +48,10 @@ def experiment(
         int | None, typer.Option(help="The number of folds to cut a file or runs into (default: 5).")
     ] = None,
     rankers: Annotated[str | None, typer.Option(help="Rankers, separated by commas, with their default grids.")] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help=f"{MODEL_HELP}, as FILE or NAME=FILE, which is tested and not trained; may be repeated."),
+    ] = None,
     measure: Annotated[
         str | None, typer.Option(help="The measure that selects on validation queries (default: ndcg@10).")
     ] = None,
@@ -56,10 +61,11 @@ def experiment(
 ) -> None:
     """Compare rankers on folds, with selection, significance tests and a report page; resumable."""
     from rankwright.basics.errors import InputError
-    from rankwright.experiments import read_experiment
+    from rankwright.experiments import FixedModel, read_experiment
     from rankwright.report import format_results
 
-    given = {"--data": data, "--qrels": qrels, "--run": run, "--folds": folds, "--rankers": rankers}
+    given: dict[str, Any] = {"--data": data, "--qrels": qrels, "--run": run, "--folds": folds, "--rankers": rankers}
+    given |= {"--model": model}
     given |= {"--measure": measure, "--measures": measures, "--seeds": seeds}
     given |= {f"--{role.replace('_', '-')}": role for role in columns.list_given()}
     if spec is not None:
@@ -67,12 +73,13 @@ def experiment(
             if value is not None:
                 raise InputError(f"{option} and a spec; expected one or the other")
         planned = read_experiment(spec)
-    elif rankers is None:
+    elif rankers is None and not model:
         raise InputError("expected a spec, or --data and --rankers (see rankwright experiment --help)")
     else:
         source = _describe_data(data or [], columns, qrels, run or [], folds)
-        planned = _make_experiment(source, rankers, measure, measures, seeds)
-    _check_inputs_kept(out, [spec, *planned.data.files])
+        planned = _make_experiment(source, rankers, model or [], measure, measures, seeds)
+    models = [method.path for method in planned.methods if isinstance(method, FixedModel)]
+    _check_inputs_kept(out, [spec, *planned.data.files, *models])
     _warn_of_data(planned, out)
     results = _run_experiment(planned, out, workers)
     print(format_results(results))
@@ -147,14 +154,22 @@ def _describe_data(
 
 
 def _make_experiment(
-    source: dict[str, Any], rankers: str, measure: str | None, measures: str | None, seeds: str | None
+    source: dict[str, Any],
+    rankers: str | None,
+    models: list[str],
+    measure: str | None,
+    measures: str | None,
+    seeds: str | None,
 ) -> Experiment:
     """Return the experiment that the command's options describe."""
     from rankwright.basics.errors import InputError, quote
     from rankwright.experiments import experiment_from_json
     from rankwright.measures import split_measures
 
-    methods = [{"ranker": name.strip(), "grid": "default"} for name in rankers.split(",")]
+    names = [] if rankers is None else rankers.split(",")
+    methods = [{"ranker": name.strip(), "grid": "default"} for name in names]
+    files = parse_named_files({"--model": models})["--model"]
+    methods += [{"model": file, "name": name} for name, file in files.items()]
     path = Path(source.get("folds") or source.get("qrels") or source["file"][0])
     content: dict[str, Any] = {"data": source, "methods": methods, "name": path.resolve().name}
     if measure is not None:
@@ -179,7 +194,7 @@ def _list_experiment_files(folder: Path) -> list[Path]:
     return [folder / FILE, folder / LOCK, *list_report_files(folder)]
 
 
-def _check_inputs_kept(folder: Path, inputs: Iterable[Path | None]) -> None:
+def _check_inputs_kept(folder: Path, inputs: Iterable[str | Path | None]) -> None:
     """Raise InputError if an experiment in this folder would overwrite its own input files."""
     from rankwright.basics.files import check_apart
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from rankwright.analysis.results import Results
 from rankwright.basics import progress
-from rankwright.basics.errors import InputError, TrialWarning, warn
+from rankwright.basics.errors import FixedModelWarning, InputError, TrialWarning, warn
 from rankwright.basics.files import StrPath
 from rankwright.experiments.data_sources import FoldSource
 from rankwright.experiments.fold_cache import read_fold
@@ -87,6 +87,8 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
     finally:
         clear_caches()
     _warn_about_trials(results)
+    if results.fixed:
+        warn(results.caution, FixedModelWarning)
     return results
 
 
@@ -142,7 +144,7 @@ def _plan_trials(experiment: Experiment) -> Iterator[PlannedTrial]:
                 candidates = method.list_candidates()
                 for candidate in np.random.default_rng(0).permutation(len(candidates)).tolist():
                     params = candidates[candidate]
-                    checksum = checksum_row("task", *common, method.ranker_class.__name__, method.measure, params)
+                    checksum = checksum_row("task", *common, *method.identity, params)
                     yield PlannedTrial(TrialKey(method.name, fold, seed, candidate), number, params, checksum)
 
 
@@ -209,7 +211,7 @@ def _store_and_plan(
         store.write_meta("seeds", {method.name: method.filter_seeds(experiment.seeds) for method in experiment.methods})
         store.write_meta("files", _read_file_state(experiment.data))
         for method in experiment.methods:
-            store.write_method(method.name, method.to_json())
+            store.write_method(method.name, method.to_definition())
         finished = store.read_finished_trials()
         store.delete_trials(plan.key for plan in plans if finished.get(plan.key, plan.checksum) != plan.checksum)
     _restore_fold_queries(store, experiment.data, run)
@@ -237,7 +239,7 @@ def _check_same_experiment(store: StoreWriter, experiment: Experiment, run: str)
                 f"{store.path.parent}: holds an experiment whose {name} is {then}, not {now}: choose another folder"
             )
     for method in experiment.methods:
-        store.check_method(method.name, method.to_json())
+        store.check_method(method.name, method.to_definition())
     unchanged = json.loads(json.dumps(_read_file_state(source))) == store.read_meta("files")
     if known.get("data") == content["data"] and unchanged:
         return

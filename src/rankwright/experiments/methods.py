@@ -122,6 +122,12 @@ _MOST_CANDIDATES = 10_000  # for one method
 _NOT_SET = ("measure", "backend", "random_state")  # the experiment sets these
 
 
+def check_method_name(name: Any) -> None:
+    """Raise InputError if the name of a method is not a text on one line; it may be empty."""
+    if not isinstance(name, str) or name != " ".join(name.split()):
+        raise InputError(f"a method is called {quote(name)}; expected words on one line")
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
     """A method of an experiment: a ranker, its fixed parameters, and those to try.
@@ -150,8 +156,7 @@ class Method:
     search: RandomSearch | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or self.name != " ".join(self.name.split()):
-            raise InputError(f"a method is called {quote(self.name)}; expected words on one line")
+        check_method_name(self.name)
         object.__setattr__(self, "name", self.name or self.ranker_class.__name__)
         if self.measure is not None:
             object.__setattr__(self, "measure", str(parse_measure(self.measure)))
@@ -193,13 +198,18 @@ class Method:
     def with_default_grid(cls, ranker: str) -> Method:
         """Return the method of a ranker's name, with the ranker's default grid."""
         if not isinstance(ranker, str):
-            raise InputError(f"a method is {quote(ranker)}; expected a Method, a ranker or a name")
+            raise InputError(f"a method is {quote(ranker)}; expected a Method, a ranker, its name or a FixedModel")
         return cls(ranker.strip(), grid=find_ranker(ranker.strip()).default_grid)
 
     @property
     def ranker_class(self) -> type[Ranker]:
         """The class of the ranker."""
         return find_ranker(self.ranker)
+
+    @property
+    def identity(self) -> tuple[str, str | None]:
+        """The facts that, with parameters, seed and experiment, determine its results on a fold."""
+        return self.ranker_class.__name__, self.measure
 
     @property
     def n_candidates(self) -> int:
@@ -235,6 +245,10 @@ class Method:
             except InputError as error:
                 raise InputError(f"{self.name}: {error}") from None
 
+    def to_definition(self) -> dict[str, Any]:
+        """Return what the store compares: all of the method's part of a spec."""
+        return self.to_json()
+
     def to_json(self) -> dict[str, Any]:
         """Return the method's part of a spec, which numbers features from 1."""
         content: dict[str, Any] = {
@@ -250,23 +264,3 @@ class Method:
             space = convert_grid(convert_columns_to_numbers, self.search.space)
             content["search"] = {"n_candidates": self.search.n_candidates, "seed": self.search.seed, **space}
         return {key: value for key, value in content.items() if value not in (None, {})}
-
-
-def as_methods(methods: Any) -> tuple[Method, ...]:
-    """Return Method objects for names, rankers or methods; raise InputError if two have the same name."""
-    given = methods.split(",") if isinstance(methods, str) else [methods] if isinstance(methods, Ranker) else methods
-    found = tuple(_as_method(each) for each in given)
-    if not found:
-        raise InputError("no methods; expected at least one ranker")
-    names = [method.name for method in found]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"two methods are called {name!r}; give one of them another name")
-    return found
-
-
-def _as_method(given: Any) -> Method:
-    """Return the Method object for a ranker's name, a ranker, or a method."""
-    if isinstance(given, Method):
-        return given
-    return Method.from_ranker(given) if isinstance(given, Ranker) else Method.with_default_grid(given)

@@ -50,7 +50,8 @@ def read_results(folder: StrPath) -> Results:
     if spec["published"]:
         tables["published"] = _make_published_table(spec["published"])
     planned = (found.meta["n_folds"], found.meta["n_trials"])
-    return Results(spec["name"], spec["measure"], tuple(spec["measures"]), methods, tables, planned)
+    fixed = tuple(entry["name"] for entry in spec["methods"] if "digest" in entry)
+    return Results(spec["name"], spec["measure"], tuple(spec["measures"]), methods, tables, planned, fixed)
 
 
 def read_trial_model(folder: StrPath, method: str, fold: int = 1, seed: int | None = None) -> Model:

@@ -25,9 +25,10 @@ from rankwright.experiments.data_sources import (
     QueriesInMemory,
     source_from_json,
 )
-from rankwright.experiments.methods import Method, RandomSearch, as_methods, is_number
+from rankwright.experiments.fixed_models import AnyMethod, FixedModel, as_methods
+from rankwright.experiments.methods import Method, RandomSearch, is_number
 from rankwright.measures import Measure, TableMeasure, parse_measure, split_measures
-from rankwright.rankers import Ranker, find_ranker
+from rankwright.rankers import find_ranker
 from rankwright.rankers.input_checks import check_whole
 
 _MOST_SEEDS = 1_000
@@ -68,8 +69,9 @@ class Experiment:
     ----------
     data : FoldSource, Queries, sequence of Fold, or path
         The source of the folds. Queries, and a path of a file, are cut into five folds.
-    methods : sequence of Method, Ranker or str
-        The methods to compare. The name of a ranker stands for the ranker with its default grid.
+    methods : sequence of Method, FixedModel, Ranker, str, or a trained model
+        The methods to compare. The name of a ranker stands for the ranker with its default grid. A Model, the Path of
+        a model file, or a model of another library is only tested (``FixedModel``).
     measure : str or Measure
         The measure that selects on validation queries, and that rankers are trained on by default.
     measures : str, or sequence of str or Measure
@@ -83,7 +85,7 @@ class Experiment:
     """
 
     data: FoldSource
-    methods: tuple[Method, ...]
+    methods: tuple[AnyMethod, ...]
     measure: str
     measures: tuple[str, ...]
     seeds: tuple[int, ...]
@@ -93,7 +95,7 @@ class Experiment:
     def __init__(
         self,
         data: FoldSource | Queries | Sequence[Fold] | StrPath,
-        methods: str | Sequence[Method | Ranker | str],
+        methods: Any,
         measure: str | Measure = "ndcg@10",
         measures: str | Sequence[str | Measure] = (),
         seeds: int | Sequence[int] = (0,),
@@ -197,6 +199,7 @@ def _define_alike(model: Measure, name: str, k: int | None) -> Measure:
 
 _KEYS = ("name", "measure", "measures", "seeds", "data", "methods", "published")
 _METHOD_KEYS = ("ranker", "name", "measure", "set", "grid", "search")
+_MODEL_KEYS = ("model", "name", "digest")
 
 
 def read_experiment(path: StrPath) -> Experiment:
@@ -229,15 +232,17 @@ def experiment_from_json(content: Mapping[str, Any], folder: Path) -> Experiment
             raise InputError(f"{key} is {quote(value)}; expected {expected}")
     if not isinstance(content.get("published", []), list):
         raise InputError(f"published is {quote(content['published'])}; expected [[published]]")
-    methods = [_read_method(entry, f"methods[{i}]") for i, entry in enumerate(content["methods"], 1)]
+    methods = [_read_method(entry, folder, f"methods[{i}]") for i, entry in enumerate(content["methods"], 1)]
     published = [_read_published(entry, f"published[{i}]") for i, entry in enumerate(content.get("published", []), 1)]
     return Experiment(source_from_json(content["data"], folder), methods, **given, published=published)
 
 
-def _read_method(entry: Any, where: str) -> Method:
-    """Return the method that an entry of a spec describes."""
+def _read_method(entry: Any, folder: Path, where: str) -> AnyMethod:
+    """Return the method that an entry of a spec describes; the path of a model starts from ``folder``."""
+    if isinstance(entry, dict) and isinstance(entry.get("model"), str):
+        return _read_model(entry, folder, where)
     if not isinstance(entry, dict) or not isinstance(entry.get("ranker"), str):
-        raise InputError(f'{where}: expected a table with at least ranker = "NAME"')
+        raise InputError(f'{where}: expected a table with at least ranker = "NAME" or model = "FILE"')
     _check_keys(entry, _METHOD_KEYS, where)
     for key in ("set", "search"):
         if not isinstance(entry.get(key, {}), dict):
@@ -253,6 +258,17 @@ def _read_method(entry: Any, where: str) -> Method:
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     return Method(entry["ranker"], entry.get("name", ""), entry.get("measure"), params, grid, search)
+
+
+def _read_model(entry: Mapping[str, Any], folder: Path, where: str) -> FixedModel:
+    """Return the trained model that an entry of a spec describes; raise InputError if it has another digest."""
+    if "ranker" in entry:
+        raise InputError(f"{where}: a ranker and a model; expected one of them")
+    _check_keys(entry, _MODEL_KEYS, where)
+    found = FixedModel(folder / Path(entry["model"]).expanduser(), entry.get("name", ""))
+    if found.digest != entry.get("digest", found.digest):
+        raise InputError(f"{where}: {found.path} has the digest {found.digest}; expected {quote(entry['digest'])}")
+    return found
 
 
 def _read_search(entry: Mapping[str, Any]) -> RandomSearch:

@@ -1,9 +1,9 @@
-"""Trials: a trial fits one ranker with one set of parameters on one fold."""
+"""Trials: a trial fits one ranker with one set of parameters on one fold, or tests a fixed model on it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,15 +14,17 @@ from typing import NamedTuple
 from rankwright.analysis.results import Table, make_documents_table, make_queries_table
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, collect_warnings
+from rankwright.basics.errors import CollectedWarning, InputError, collect_warnings
 from rankwright.data.folds import Fold
 from rankwright.data.queries import Queries
 from rankwright.data.synthetic import make_queries
 from rankwright.experiments.data_sources import FoldSource
+from rankwright.experiments.fixed_models import AnyMethod, FixedModel
 from rankwright.experiments.fold_cache import clear_folds, read_fold
 from rankwright.experiments.methods import Method, Params
 from rankwright.experiments.tables.trial_tables import TRIAL_TABLES, TrainedRanker, compute_deviations
 from rankwright.measures import Measure, PreparedMeasure, check_counted, compute_values, parse_measure, weighted_mean
+from rankwright.models.model import Model
 from rankwright.models.model_json import format_model
 from rankwright.rankers import Ranker
 from rankwright.runtime.backends import Serial
@@ -56,7 +58,7 @@ class TrialTask:
 
     key: TrialKey
     source: FoldSource
-    method: Method
+    method: AnyMethod
     params: Params
     measure: str
     measures: tuple[str, ...]
@@ -108,34 +110,52 @@ class TrialResult:
     warnings: str = ""  # in one line; empty where there were none
 
 
+class _Fitted(NamedTuple):
+    """A ranker that was fitted on a fold, or a fixed model, with the costs of the fit and its warnings."""
+
+    ranker: Ranker | Model
+    seconds: float = NAN
+    memory_start: float = NAN
+    memory_peak: float = NAN
+    warnings: Sequence[CollectedWarning] = ()
+
+
 def run_trial(task: TrialTask) -> TrialResult:
     """Fit a ranker, measure it on validation queries and, if it is the best so far, on test queries.
 
-    This runs in a worker. Warnings of training are kept in the result, not issued.
+    A fixed model is not fitted. This runs in a worker. Warnings are kept in the result, not issued.
     """
-    with progress.add_label(task.label), collect_warnings():
+    with progress.add_label(task.label), collect_warnings() as issued:
         of_caller, digest = read_fold(task.source, task.key.fold - 1, task.run)
         fold = Fold(*(part.grouped() for part in of_caller))
         max_grade = max(part.max_grade for part in fold)  # so that all parts are measured alike
         selecting = parse_measure(task.measure).with_max_grade(max_grade)
         check_counted(selecting, fold.valid, "validation")
-        ranker = task.method.make_ranker(task.params, task.key.seed, task.measure)
-        _load_kernels(task.method.ranker_class, str(ranker.measure))
-        memory_start = _start_memory_peak()
-        start = time.perf_counter()
-        ranker.fit(fold.train, valid=fold.valid)
-        seconds = time.perf_counter() - start
-        memory_peak = _read_memory("VmHWM")
-        [values] = _measure(fold.valid, ranker.predict(fold.valid), (selecting,))
+        if isinstance(task.method, FixedModel):
+            fold = Fold(*map(task.method.choose_features, fold))
+            fitted = _Fitted(task.method.model, warnings=issued)
+        else:
+            fitted = _fit(task.method, task, fold)
+        [values] = _measure(fold.valid, fitted.ranker.predict(fold.valid), (selecting,))
         valid = weighted_mean(values, fold.valid.query_weight)
         if not isfinite(valid):
             raise InputError(f"{selecting} is not defined on the validation queries: none of them has any weight")
         is_better = task.to_beat is None or task.key.make_preference(valid) > task.to_beat
-        predict_seconds, tested = _test(task, ranker, fold, max_grade) if is_better else (NAN, None)
+        predict_seconds, tested = _test(task, fitted.ranker, fold, max_grade) if is_better else (NAN, None)
         queries = FoldQueries.from_queries(of_caller.test) if task.wants_queries else None
-    warned = "; ".join(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in ranker.fit_warnings_))
-    costs = (seconds, predict_seconds, memory_start, memory_peak)
+    warned = "; ".join(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in fitted.warnings))
+    costs = (fitted.seconds, predict_seconds, fitted.memory_start, fitted.memory_peak)
     return TrialResult(digest, valid, *costs, tested, queries, " ".join(warned.split()))
+
+
+def _fit(method: Method, task: TrialTask, fold: Fold) -> _Fitted:
+    """Fit the ranker of a trial on a fold."""
+    ranker = method.make_ranker(task.params, task.key.seed, task.measure)
+    _load_kernels(method.ranker_class, str(ranker.measure))
+    memory_start = _start_memory_peak()
+    start = time.perf_counter()
+    ranker.fit(fold.train, valid=fold.valid)
+    return _Fitted(ranker, time.perf_counter() - start, memory_start, _read_memory("VmHWM"), ranker.fit_warnings_)
 
 
 @lru_cache
@@ -146,7 +166,7 @@ def _load_kernels(ranker: type[Ranker], measure: str) -> None:
         ranker(measure=measure, backend=Serial()).fit(few, valid=few)
 
 
-def _test(task: TrialTask, ranker: Ranker, fold: Fold, max_grade: float) -> tuple[float, TestedModel]:
+def _test(task: TrialTask, ranker: Ranker | Model, fold: Fold, max_grade: float) -> tuple[float, TestedModel]:
     """Return the seconds that a fitted ranker takes to score the test queries, and the tested model."""
     start = time.perf_counter()
     scores = ranker.predict(fold.test)

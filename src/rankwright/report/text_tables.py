@@ -165,6 +165,8 @@ def make_results_table(summary: Summary) -> TextTable:
     caption = f"{summary.results.name}: {means}, with the 95% bootstrap interval of {decisive}. {summary.options}"
     if summary.results.unfinished:
         caption = f"{caption.strip()} ({summary.results.unfinished.capitalize()}.)"
+    if summary.results.fixed:
+        caption = f"{caption.strip()} ({summary.results.caution}.)"
     return TextTable(
         ["method", decisive, "low", "high", *others, "mean rank"], rows, caption.strip(), summary.below_note
     )

@@ -26,6 +26,7 @@ from rankwright.experiments.tables.model_tables import (
     make_profiles_table,
     make_steps_table,
 )
+from rankwright.models.model import Model
 from rankwright.rankers import Ranker
 from rankwright.scorers.linear import QueryScaling, StandardScaling
 
@@ -35,9 +36,12 @@ MOST_BOUNDED = 100_000  # training documents of a fold
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedRanker:
-    """A ranker fitted on a fold, with its scores of the test documents and its test means of NDCG at 1, 2, ..."""
+    """A ranker fitted on a fold, with its scores of the test documents and its test means of NDCG at 1, 2, ...
 
-    ranker: Ranker
+    The ``ranker`` is a Model where it was trained elsewhere; it has no tables of its training then.
+    """
+
+    ranker: Ranker | Model
     fold: Fold
     scores: Floats
     curve: Mapping[str, float]
@@ -55,26 +59,27 @@ def tabulate_history(trained: TrainedRanker) -> Table | None:
 
     ``kept`` is 1 in the row of the kept model, where a ranker marks it.
     """
-    records = trained.ranker.history_
-    if not records:
+    ranker = trained.ranker
+    if isinstance(ranker, Model) or not ranker.history_:
         return None
+    records = ranker.history_
     columns: dict[str, Any] = {"round": [record.get("round", i) for i, record in enumerate(records, 1)]}
     for key in dict.fromkeys(key for record in records for key in record):
         found = [record.get(key) for record in records]
         if all(value is None or isinstance(value, (int, float, np.number)) for value in found):
             columns[key] = [np.nan if value is None else float(value) for value in found]
-    columns["measure"] = [str(trained.ranker.measure_)] * len(records)
+    columns["measure"] = [str(ranker.measure_)] * len(records)
     return {key: np.array(values) for key, values in columns.items()}
 
 
 def tabulate_weights(trained: TrainedRanker) -> Table | None:
     """Return a table of each feature's weight and effect: the weight times the feature's standard deviation."""
-    coef = getattr(trained.ranker, "coef_", None)
-    if coef is None:
-        return None
     train, model = trained.fold.train, trained.ranker.to_model()
+    if model.scorer.linear is None:
+        return None
+    coef = np.asarray(model.scorer.linear.coef)
     deviations = compute_deviations(train, model.scaling)
-    return {"feature": _name_features(train), "weight": np.asarray(coef), "effect": coef * deviations}
+    return {"feature": _name_features(train), "weight": coef, "effect": coef * deviations}
 
 
 def _name_features(train: Queries) -> NDArray[Any]:
@@ -91,7 +96,7 @@ def compute_deviations(train: Queries, scaling: QueryScaling | None) -> Floats:
 def tabulate_profiles(trained: TrainedRanker) -> Table | None:
     """Return a table of the measure as a function of single weights, for rankers that search along them."""
     ranker, fold = trained.ranker, trained.fold
-    if not ranker.searches_weights or sum(part.n_docs for part in fold) > MOST_PROFILED:
+    if isinstance(ranker, Model) or not ranker.searches_weights or sum(part.n_docs for part in fold) > MOST_PROFILED:
         return None
     scaling = ranker.to_model().scaling
     scaled = fold if scaling is None else Fold(*map(scaling, fold))
@@ -102,7 +107,9 @@ def tabulate_profiles(trained: TrainedRanker) -> Table | None:
 def tabulate_bounds(trained: TrainedRanker) -> Table | None:
     """Return a table of the loss on the training queries and of upper bounds on it; None for large data."""
     ranker, train = trained.ranker, trained.fold.train
-    return make_bounds_table(ranker, train) if train.n_docs <= MOST_BOUNDED else None
+    if isinstance(ranker, Model) or train.n_docs > MOST_BOUNDED:
+        return None
+    return make_bounds_table(ranker, train)
 
 
 def tabulate_steps(trained: TrainedRanker) -> Table | None:

@@ -30,6 +30,7 @@ def _make_content(summary: Summary) -> Content:
         *([Text(f"The experiment is {unfinished}.", level="warning")] if unfinished else []),
         *_warn_of_absent(summary),
         *_warn_of_seeds(summary),
+        *([Text(f"{summary.results.caution}.", level="warning")] if summary.results.fixed else []),
         make_choice(
             "Show",
             [("means", _make_mean_grid(summary)), *_make_more_grids(summary), ("ranks", _make_rank_grid(summary))],

@@ -119,13 +119,12 @@ def _show_costs(summary: Summary) -> Content | None:
     }
     if not methods:
         return None
-    dots = [Dot(method, *_mean_and_range(table["seconds"])) for method, table in methods.items()]
+    fitted = {m: table for m, table in methods.items() if not np.isnan(table["seconds"]).all()}  # not fixed models
+    dots = [Dot(method, *_mean_and_range(table["seconds"])) for method, table in fitted.items()]
     axis = {"title": {"text": "seconds to fit, log scale"}, "type": "log"}
     caption = "Seconds to fit one candidate on one fold: the mean, from the fastest to the slowest trial."
-    blocks: list[Block] = [
-        _make_costs_grid(methods),
-        make_dot_chart(sorted(dots, key=lambda dot: dot.value), axis, "%{y}: %{x:.3g} s", caption),
-    ]
+    chart = make_dot_chart(sorted(dots, key=lambda dot: dot.value), axis, "%{y}: %{x:.3g} s", caption)
+    blocks: list[Block] = [_make_costs_grid(methods), *([chart] if dots else [])]
     lead = (
         "The time and memory of each method, over the finished trials. Times are those of this run: compare "
         "them with each other only."
