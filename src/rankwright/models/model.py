@@ -102,7 +102,7 @@ class Model:
         if self.features is None and queries.features is not None:
             self._warn_of_names(queries.features)
         if not self.scorer.allow_nan:
-            check_complete(queries, "the documents", self.ranker, self.features, first_row)
+            check_complete(queries, "the documents", f"this {self.ranker} model", self.features, first_row)
         own = queries.replace(features=self.features) if queries.features is None and self.features else queries
         recoded = own.with_categories(self.categories, "the model was trained on")
         return recoded if self.scaling is None else self.scaling(recoded)

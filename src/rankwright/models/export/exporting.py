@@ -27,6 +27,7 @@ TARGETS = {
     "onnx": ("to_onnx", "OnnxTarget"),
     "c": ("to_c", "CTarget"),
     "lightgbm": ("to_lightgbm", "LightGBMTarget"),
+    "xgboost": ("to_xgboost", "XGBoostTarget"),
     "elasticsearch": ("to_elasticsearch", "ElasticsearchTarget"),
     "opensearch": ("to_opensearch", "OpenSearchTarget"),
     "elastic": ("to_elastic", "ElasticTarget"),

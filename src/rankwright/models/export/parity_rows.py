@@ -191,6 +191,8 @@ def _reach_node(tree: Tree, node: int, parents: dict[int, tuple[int, bool]], sta
             low[feature] = max(low.get(feature, -np.inf), threshold)
     for feature in low.keys() | high.keys():
         lowest, highest = low.get(feature, -np.inf), min(high.get(feature, np.inf), _LARGEST)
+        if lowest >= _LARGEST:
+            return None
         value = np.float32(highest if feature in high else max(lowest, -_LARGEST))
         if value > highest:
             value = np.nextafter(value, np.float32(-np.inf))

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from rankwright.basics.errors import InputError
+from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import StrPath, open_binary
 from rankwright.models.model import Model
 from rankwright.models.model_json import parse_model
 
 # The modules of this folder, in the order in which they are asked about a file.
-_LIBRARIES = ("from_lightgbm",)
+_LIBRARIES = ("from_lightgbm", "from_xgboost")
 
 
 class _Library(Protocol):
@@ -35,7 +37,7 @@ class _Library(Protocol):
         ...
 
 
-def import_model(source: Any) -> Model:
+def import_model(source: Any, *, features: Sequence[str] | None = None) -> Model:
     """Return a model of another library as a ``Model``, which predicts, is compared, explained, polished and exported.
 
     Parameters
@@ -43,6 +45,8 @@ def import_model(source: Any) -> Model:
     source : object, str or Path
         A fitted model of LightGBM, XGBoost, CatBoost or scikit-learn (a linear one), or a file: LightGBM's text,
         XGBoost's or CatBoost's JSON, or RankLib's text. Reading a file runs no code from it.
+    features : sequence of str, optional
+        The names of the features, for a model that has none, or others.
 
     Returns
     -------
@@ -51,14 +55,10 @@ def import_model(source: Any) -> Model:
     """
     if isinstance(source, (str, Path)):
         with open_binary(source) as file:
-            return parse_file(file.read(), source)
-    for library in _list_libraries():
-        if library.recognises_object(source):
-            return library.import_object(source)
-    raise InputError(
-        f"found a {type(source).__name__}; expected a fitted ranker, a Model, the path of a model file, or a fitted "
-        "model of LightGBM, XGBoost, CatBoost, or a linear one of scikit-learn"
-    )
+            model = parse_file(file.read(), source)
+    else:
+        model = _import_object(source)
+    return model if features is None else _with_names(model, features)
 
 
 def parse_file(data: bytes, path: StrPath) -> Model:
@@ -88,6 +88,26 @@ def as_model(fitted: Any) -> Model:
     if isinstance(fitted, (str, Path)):
         raise InputError(f"found the text {str(fitted)!r}; expected a fitted ranker or a Model (rw.load reads a file)")
     return as_model(fitted.best_estimator_) if hasattr(fitted, "best_estimator_") else import_model(fitted)
+
+
+def _import_object(source: Any) -> Model:
+    """Return the model of an object; raise InputError if no library recognises it."""
+    for library in _list_libraries():
+        if library.recognises_object(source):
+            return library.import_object(source)
+    raise InputError(
+        f"found a {type(source).__name__}; expected a fitted ranker, a Model, the path of a model file, or a fitted "
+        "model of LightGBM, XGBoost, CatBoost, or a linear one of scikit-learn"
+    )
+
+
+def _with_names(model: Model, features: Sequence[str]) -> Model:
+    """Return the model with these names of its features."""
+    if isinstance(features, str) or not all(isinstance(name, str) for name in features):
+        raise InputError(f"features={quote(features)}; expected a list of names")
+    if len(features) != model.n_features or len(set(features)) < len(features):
+        raise InputError(f"{len(set(features))} names of features; the model has {model.n_features}")
+    return replace(model, features=tuple(features))
 
 
 def _list_libraries() -> list[_Library]:
