@@ -32,6 +32,7 @@ TARGETS = {
     "opensearch": ("to_opensearch", "OpenSearchTarget"),
     "elastic": ("to_elastic", "ElasticTarget"),
     "solr": ("to_solr", "SolrTarget"),
+    "vespa": ("to_vespa", "VespaTarget"),
 }
 
 

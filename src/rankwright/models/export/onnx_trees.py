@@ -12,7 +12,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.scorers.lightgbm_trees import Tree
 
 
-class _Splits(NamedTuple):
+class _ThresholdSplits(NamedTuple):
     """The splits of one tree: ``x <= threshold`` goes left; a child is a split, or ``~leaf``."""
 
     feature: Ints
@@ -63,7 +63,7 @@ def _number_children(child: Ints) -> Ints:
     return np.where(child >= 0, child, len(child) + ~child)
 
 
-def _replace_category_splits(tree: Tree) -> _Splits:
+def _replace_category_splits(tree: Tree) -> _ThresholdSplits:
     """Return the splits of a tree, each split by category as a chain of thresholds.
 
     For categories 2, 3 and 7 the chain is: x < 2 goes right, x < 4 left, x < 7 right, x < 8 left, all others right;
@@ -84,7 +84,7 @@ def _replace_category_splits(tree: Tree) -> _Splits:
             feature[at], threshold[at], missing[at] = own, np.nextafter(end, -np.inf), i == 0
             left[at], right[at] = (no, yes)[i % 2], [*chain[1:], no][i]
     whole = [np.array(column, dtype=np.int64) for column in (feature, left, right)]
-    return _Splits(whole[0], np.array(threshold, dtype=np.float64), np.array(missing, dtype=bool), *whole[1:])
+    return _ThresholdSplits(whole[0], np.array(threshold, dtype=np.float64), np.array(missing, dtype=bool), *whole[1:])
 
 
 def _list_ends(words: Ints) -> list[float]:
