@@ -65,15 +65,19 @@ def export(
 def import_(
     source: Annotated[Path, typer.Argument(help="A model file of LightGBM, XGBoost, CatBoost or RankLib.")],
     model: Annotated[Path, typer.Option(help="The file to write the model to, in JSON.")],
+    n_features: Annotated[
+        int | None, typer.Option(help="The number of features, if a RankLib text does not use the last one.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Import a model of another library, and save it as a model of Rankwright."""
     from rankwright.basics.files import check_outputs
-    from rankwright.models.model_files import load, save
+    from rankwright.models.imports import import_model
+    from rankwright.models.model_files import save
     from rankwright.models.model_json import compute_digest
 
     check_outputs({"--model": model}, [source])
-    found = load(source)
+    found = import_model(source, n_features=n_features)
     save(found, model)
     if as_json:
         report = {"model": model, "ranker": found.ranker, "scorer": found.scorer.kind}

@@ -25,11 +25,13 @@ class Network(Scorer):
     mean, factor : array of shape (n_features,)
         The scaling of raw features, which comes first: (x - mean) factor.
     weights : sequence of arrays of shape (inputs, outputs)
-        The weights of each layer, in single precision; the last has one output.
+        The weights of each layer; the last has one output.
     biases : sequence of arrays of shape (outputs,)
         The biases of each layer.
     activation : str
         The activation between layers: "relu", "tanh", "sigmoid", "silu" or "gelu".
+    precision : {"float32", "float64"}
+        The precision of weights and biases: those of torch are float32, those of some other libraries float64.
 
     Examples
     --------
@@ -44,11 +46,12 @@ class Network(Scorer):
     weights: Sequence[Floats]
     biases: Sequence[Floats]
     activation: str = "relu"
+    precision: str = "float32"
     _flat: Floats = field(init=False, repr=False)
     _widths: Ints = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        weights, biases = ([np.array(x, dtype=np.float32) for x in part] for part in (self.weights, self.biases))
+        weights, biases = ([np.array(x, dtype=self.precision) for x in part] for part in (self.weights, self.biases))
         for x in (*weights, *biases):
             x.flags.writeable = False  # predictions use a copy
         flat = [x.ravel() for pair in zip(weights, biases, strict=True) for x in pair]
@@ -76,6 +79,7 @@ class Network(Scorer):
         """Return the scaling and, for each layer, the weights (a list per input) and the biases."""
         return {
             "activation": self.activation,
+            **({} if self.precision == "float32" else {"precision": self.precision}),
             "mean": self.mean.tolist(),
             "factor": self.factor.tolist(),
             "layers": [
@@ -90,13 +94,17 @@ class Network(Scorer):
         activation = values["activation"]
         if not isinstance(activation, str) or activation not in ACTIVATIONS:
             raise InputError(f"activation {quote(activation)}; expected one of {', '.join(ACTIVATIONS)}")
+        precision = values.get("precision", "float32")
+        if precision not in ("float32", "float64"):
+            raise InputError(f"precision {quote(precision)}; expected float32 or float64")
+        parse = _parse_singles if precision == "float32" else parse_numbers
         mean, factor = (parse_numbers(values[name]) for name in ("mean", "factor"))
         weights, biases, inputs = [], [], len(mean)
         for layer in check_list(values["layers"]):
             if type(layer) is not dict:
                 raise InputError(f"{quote(layer)} in place of a layer; expected weights and bias")
-            bias = _parse_singles(layer["bias"])
-            rows = [_parse_singles(row) for row in check_list(layer["weights"])]
+            bias = parse(layer["bias"])
+            rows = [parse(row) for row in check_list(layer["weights"])]
             if len(rows) != inputs or not rows or any(len(row) != len(bias) for row in rows):
                 raise InputError("layers that do not fit each other")
             weights.append(np.stack(rows))
@@ -104,11 +112,11 @@ class Network(Scorer):
             inputs = len(bias)
         if len(factor) != len(mean) or not weights or inputs != 1:
             raise InputError("a network without layers, or with other than one output")
-        return cls(mean, factor, weights, biases, activation)
+        return cls(mean, factor, weights, biases, activation, precision)
 
 
 def _shorten(values: Floats) -> list[float]:
-    """Return single-precision numbers as floats with the fewest digits that identify them."""
+    """Return numbers as floats with the fewest digits that identify them in their precision."""
     return [float(str(value)) for value in values]
 
 

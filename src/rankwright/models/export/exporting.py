@@ -33,6 +33,7 @@ TARGETS = {
     "elastic": ("to_elastic", "ElasticTarget"),
     "solr": ("to_solr", "SolrTarget"),
     "vespa": ("to_vespa", "VespaTarget"),
+    "ranklib": ("to_ranklib", "RankLibTarget"),
 }
 
 
@@ -131,7 +132,8 @@ def make_request(
     if twice:
         raise InputError(f"{quote(twice[0])} is the name of two features in the target; expected names that differ")
     target.check_names(mapped)
-    return ExportRequest(parts, mapped, model_name or path.name.partition(".")[0], path.name, model.categories)
+    called = model_name or path.name.partition(".")[0]
+    return ExportRequest(parts, mapped, called, path.name, model.categories, model.params)
 
 
 def _check_parts(parts: ScoreParts, target: Target) -> None:

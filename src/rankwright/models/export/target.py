@@ -27,6 +27,8 @@ class ExportRequest:
         The name of the model's file, for targets that refer to it.
     categories : tuple, optional
         For each feature None or the values of its categories, whose numbers trees split by.
+    record : mapping
+        The parameters of the model: of an imported one, what its file was.
     """
 
     parts: ScoreParts
@@ -34,6 +36,7 @@ class ExportRequest:
     model_name: str
     file_name: str
     categories: Categories | None = None
+    record: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,7 +14,7 @@ from rankwright.models.model import Model
 from rankwright.models.model_json import parse_model
 
 # The modules of this folder, in the order in which they are asked about a file.
-_LIBRARIES = ("from_lightgbm", "from_xgboost")
+_LIBRARIES = ("from_lightgbm", "from_xgboost", "from_ranklib")
 
 
 class _Library(Protocol):
@@ -37,7 +37,7 @@ class _Library(Protocol):
         ...
 
 
-def import_model(source: Any, *, features: Sequence[str] | None = None) -> Model:
+def import_model(source: Any, *, features: Sequence[str] | None = None, n_features: int | None = None) -> Model:
     """Return a model of another library as a ``Model``, which predicts, is compared, explained, polished and exported.
 
     Parameters
@@ -47,6 +47,9 @@ def import_model(source: Any, *, features: Sequence[str] | None = None) -> Model
         XGBoost's or CatBoost's JSON, or RankLib's text. Reading a file runs no code from it.
     features : sequence of str, optional
         The names of the features, for a model that has none, or others.
+    n_features : int, optional
+        The number of features of the documents. A text of RankLib names only those it uses, so that without it the
+        number is the largest of them. Other models know theirs.
 
     Returns
     -------
@@ -55,17 +58,21 @@ def import_model(source: Any, *, features: Sequence[str] | None = None) -> Model
     """
     if isinstance(source, (str, Path)):
         with open_binary(source) as file:
-            model = parse_file(file.read(), source)
+            model = parse_file(file.read(), source, n_features)
+    elif n_features is not None:
+        raise InputError(f"n_features={n_features} with a model that knows its number of features; leave it out")
     else:
         model = _import_object(source)
     return model if features is None else _with_names(model, features)
 
 
-def parse_file(data: bytes, path: StrPath) -> Model:
+def parse_file(data: bytes, path: StrPath, n_features: int | None = None) -> Model:
     """Return the model in the content of a file: one that Rankwright saved, or one of another library."""
     for library in _list_libraries():
         if library.recognises_file(data):
             try:
+                if n_features is not None:
+                    return _import_with_features(library, data, n_features)
                 return library.import_file(data)
             except InputError as error:
                 raise InputError(f"{path}: {error}") from None
@@ -74,7 +81,17 @@ def parse_file(data: bytes, path: StrPath) -> Model:
             f"{path}: a pickle, which runs code when it is loaded; expected a model as its library saves it: write "
             "booster.save_model(...) of LightGBM or XGBoost, or rw.save(model, ...)"
         )
+    if n_features is not None:
+        raise InputError(f"{path}: n_features={n_features} with a saved model, which knows its own; leave it out")
     return parse_model(data, path)
+
+
+def _import_with_features(library: Any, data: bytes, n_features: int) -> Model:
+    """Return the model in a file that does not say how many features there are."""
+    if not getattr(library, "TAKES_N_FEATURES", False):
+        raise InputError(f"n_features={n_features} with a model that knows its number of features; leave it out")
+    model: Model = library.import_file(data, n_features)
+    return model
 
 
 def as_model(fitted: Any) -> Model:
