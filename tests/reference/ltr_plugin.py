@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -77,4 +78,9 @@ def load(path: Path) -> dict:
     def refuse(word):
         raise AssertionError(word)
 
-    return json.loads(Path(path).read_text(), object_pairs_hook=pair, parse_constant=refuse)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(5_000)  # the engines read 1,000 levels
+    try:
+        return json.loads(Path(path).read_text(), object_pairs_hook=pair, parse_constant=refuse)
+    finally:
+        sys.setrecursionlimit(limit)

@@ -54,6 +54,8 @@ def evaluate(tree: dict, columns: dict[str, np.ndarray], n: int) -> np.ndarray:
         assert node["decision_type"] == "lte"
         x = columns[tree["feature_names"][node["split_feature"]]][rows]
         left = x <= node["threshold"]
+        if np.signbit(node["threshold"]):  # Double.compareTo: -0.0 is less than 0.0
+            left &= (x != node["threshold"]) | np.signbit(x)
         if node["default_left"]:
             left |= np.isnan(x)
         pending += [(node["left_child"], rows[left]), (node["right_child"], rows[~left])]

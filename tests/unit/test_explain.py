@@ -20,7 +20,7 @@ from rankwright.experiments.storage.schema import decode_table, encode_table
 from rankwright.experiments.tables import trial_tables
 from rankwright.experiments.tables.model_tables import MOST_FEATURES, MOST_STEPS, make_steps_table
 from rankwright.models.model import Model
-from rankwright.scorers import Feature, Linear, Stumps, Trees
+from rankwright.scorers import Feature, Linear, Network, Stumps, Trees, WeightedSum
 from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import Tree
 
@@ -343,3 +343,54 @@ def test_what_is_not_a_model():
 def test_parts_in_their_order():
     found = rw.explain(rw.RankBoost(n_estimators=20).fit(rw.make_queries(20, random_state=0)))
     assert list(found) == list(found.parts)
+
+
+class TestWeightedSums:
+    LINEAR = Linear(np.array([2.0, -1.0, 0.0]), 3.0)
+    STUMPS = Stumps(np.array([1, 1]), np.array([0.5, 2.0], np.float32), np.array([1.0, -0.25]))
+
+    @staticmethod
+    def explain(*weighted, intercept=0.5):
+        scorer = WeightedSum([part for part, _ in weighted], np.array([weight for _, weight in weighted]), intercept)
+        return scorer, rw.explain(rw.Model("Blend", {}, "map", scorer, 3))
+
+    def test_linear_parts_are_one_linear_model(self):
+        inner = WeightedSum([Feature(2, -1), self.LINEAR], np.array([1.0, 0.5]), 4.0)
+        _, found = self.explain((self.LINEAR, 2.0), (inner, 3.0))
+        assert {part.name: part.weight for part in found} == {"1": 7.0, "2": -3.5, "3": -3.0}
+        assert found.intercept == 0.5 + 2 * 3.0 + 3 * (4.0 + 0.5 * 3.0)
+
+    def test_stumps_are_one_step_function_of_each_feature(self):
+        other = Stumps(np.array([1, 0]), np.array([0.5, 9.0], np.float32), np.array([2.0, 1.0]))
+        scorer, found = self.explain((self.STUMPS, 2.0), (other, -1.0))
+        X = np.array([[a, b, 0] for a in (0, 10) for b in (0, 1, 3)], np.float32)
+        for row, score in zip(X, scorer(X), strict=True):
+            inside = [step.value for part in found for step in part.steps if step.low < row[part.index] <= step.high]
+            assert sum(inside) + found.intercept == score
+        assert "missing" not in str(found)
+
+    def test_one_forest_and_a_constant_have_splits(self):
+        queries = rw.make_queries(20, n_features=3, random_state=0)
+        trees = rw.MART(n_estimators=3, num_leaves=4).fit(queries).to_model().scorer
+        _, found = self.explain((trees, 1.0))
+        assert [part.gain for part in found] == [part.gain for part in rw.explain(rw.Model("", {}, "map", trees, 3))]
+
+    def test_other_sums_are_their_parts(self):
+        network = Network(np.zeros(3), np.ones(3), [np.ones((3, 1))], [np.zeros(1)])
+        _, found = self.explain((self.LINEAR, 1.0), (self.STUMPS, -2.5), (network, 0.25))
+        assert [part.name for part in found] == ["2 (stumps)", "1 (linear)", "3 (network)"]
+        assert "2 stumps on 1 of 3 features" in str(found)
+        assert found.to_pandas()["weight"].tolist() == [-2.5, 1.0, 0.25]
+
+    def test_trees_without_gains_count_splits(self):
+        tree = Tree.from_nodes(
+            np.array([2, 0, 2]),
+            np.ones(3),
+            np.ones(3, bool),
+            np.array([1, ~0, ~1]),
+            np.array([2, ~2, ~3]),
+            np.arange(4.0),
+        )
+        found = rw.explain(rw.Model("RankLib", {}, "map", Trees(Forest.from_trees([tree], 3)), 3))
+        assert [(part.name, part.gain) for part in found] == [("3", 2 / 3), ("1", 1 / 3)]
+        assert "gains are not known, so splits are counted" in str(found)

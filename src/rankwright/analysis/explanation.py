@@ -11,18 +11,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwright.analysis.feature_effects import Slope, Splits, StepFunction
+from rankwright.analysis.feature_effects import Slope, Splits, StepFunction, SummedScorer
 from rankwright.basics.errors import InputError, make_printable
 from rankwright.basics.optional_imports import require
 from rankwright.data.categories import Categories
 from rankwright.data.feature_numbers import name_features
+from rankwright.models.export.score_parts import split_scorer
 from rankwright.models.imports import as_model
-from rankwright.scorers import Feature, Linear, Scorer, Stumps, Trees
+from rankwright.scorers import Feature, Linear, Scorer, Stumps, Trees, WeightedSum
 
 MAX_SHOWN = 12  # features in the text; the table has all
 _BAR, _WIDTH = 20, 100  # characters
 
-Part = StepFunction | Slope | Splits
+Part = StepFunction | Slope | Splits | SummedScorer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,9 +36,9 @@ class Explanation:
         What trained the model.
     what : str
         A short description of the model.
-    parts : tuple of StepFunction, of Slope or of Splits
+    parts : tuple of StepFunction, of Slope, of Splits or of SummedScorer
         The features that the model uses, the one of the largest range, weight or gain first. A score is ``intercept``
-        plus the sum of their effects, except for splits.
+        plus the sum of their effects, except for splits. A sum of scorers of several kinds has its scorers here.
     kind : type
         The class of the parts.
     intercept : float
@@ -93,6 +94,8 @@ class Explanation:
 def explain(fitted: Any) -> Explanation:
     """Explain a model by the effect of each feature: a step function, a weight, or its importance in trees.
 
+    A weighted sum of models of one such kind is explained as one model of that kind, a sum of others by its parts.
+
     Parameters
     ----------
     fitted : fitted ranker, Model, or a model of another library
@@ -125,10 +128,10 @@ def explain(fitted: Any) -> Explanation:
 
 def _count_categories(part: Part, categories: Categories | None) -> Part:
     """Return the splits of a categorical feature with the number of its categories; other parts as they are."""
-    values = None if categories is None else categories[part.index]
-    if values is None or not isinstance(part, Splits):
+    if categories is None or not isinstance(part, Splits):
         return part
-    return replace(part, low=math.nan, high=math.nan, n_categories=len(values))
+    values = categories[part.index]
+    return part if values is None else replace(part, low=math.nan, high=math.nan, n_categories=len(values))
 
 
 class _ScorerParts(NamedTuple):
@@ -183,6 +186,8 @@ def _(scorer: Trees, names: Sequence[str]) -> _ScorerParts:
     own_thresholds = np.split(thresholds[order], starts[1:])
     n_trees = np.bincount(np.concatenate([np.empty(0, np.int64), *(np.unique(t["split_feature"]) for t in split)]))
     gain, monotone = scorer.importance(), scorer.forest.header.get("monotone_constraints", "").split()
+    knows_gains = gain.any() or not len(features)  # RankLib saves none
+    gain = gain if knows_gains else scorer.importance("split")
     whole = float(gain.sum()) or 1.0
     parts = []
     for i, own in zip(used.tolist(), own_thresholds, strict=False):
@@ -190,7 +195,42 @@ def _(scorer: Trees, names: Sequence[str]) -> _ScorerParts:
         parts.append(Splits(names[i], i, *figures, int(monotone[i]) if monotone else 0))
     leaves = f"{len(features) + len(split):,} leaves"
     trees = f"{len(split):,} tree{'s' * (len(split) != 1)} of {leaves} in all"
-    return _ScorerParts(parts, Splits, f"{trees}, on {len(parts):,} of {len(names):,} features")
+    what = f"{trees}, on {len(parts):,} of {len(names):,} features"
+    return _ScorerParts(parts, Splits, what if knows_gains else f"{what}; gains are not known, so splits are counted")
+
+
+@_explain_scorer.register
+def _(scorer: WeightedSum, names: Sequence[str]) -> _ScorerParts:
+    listed, parts = list(scorer.list_parts()), split_scorer(scorer, len(names))
+    if parts.coef is not None and parts.kinds == {"linear"}:
+        return _explain_scorer(Linear(parts.coef, parts.intercept), names)
+    if parts.kinds == {"stumps"}:
+        return _explain_scorer(_join_stumps(parts.stumps), names)._replace(intercept=parts.intercept)
+    if len(listed) == 1 and parts.trees:  # gains of several models have different units
+        return _explain_scorer(listed[0][1], names)._replace(intercept=parts.intercept)
+    found = [
+        SummedScorer(f"{number} ({part.kind})", number - 1, weight, _describe_scorer(part, names))
+        for number, (weight, part) in enumerate(listed, 1)
+    ]
+    what = f"a weighted sum of {len(listed):,} models, and {scorer.sum_intercepts():.4g} for all"
+    return _ScorerParts(found, SummedScorer, what, scorer.sum_intercepts())
+
+
+def _join_stumps(parts: Sequence[Stumps]) -> Stumps:
+    """Return the stumps of several sums as one; it takes missing values if all of them do."""
+    missing = [part.missing for part in parts if part.missing is not None]
+    feature, threshold, weight = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("feature", "threshold", "weight")
+    )
+    return Stumps(feature, threshold, weight, np.concatenate(missing) if len(missing) == len(parts) else None)
+
+
+def _describe_scorer(scorer: Scorer, names: Sequence[str]) -> str:
+    """Return a short description of a scorer, also of a kind that cannot be explained."""
+    try:
+        return _explain_scorer(scorer, names).what
+    except InputError:
+        return f"no function for each of {len(names):,} features"
 
 
 def _format_lines(header: tuple[str, ...], parts: Sequence[Part]) -> list[str]:

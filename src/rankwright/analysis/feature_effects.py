@@ -1,4 +1,4 @@
-"""Effects of one feature on the score: step functions, slopes, splits of trees."""
+"""Effects on the score: step functions, slopes and splits of one feature, and the scorers of a sum."""
 
 from __future__ import annotations
 
@@ -178,6 +178,47 @@ class Splits:
         if self.n_categories is not None:
             return self.name, *counts, "", "", f"{self.n_categories:,} categories"
         return self.name, *counts, f"{self.low:.4g}", f"{self.high:.4g}", _HELD[self.monotone]
+
+
+@dataclass(frozen=True, slots=True)
+class SummedScorer:
+    """A scorer of a weighted sum of scorers, which has no function of each feature.
+
+    Parameters
+    ----------
+    name : str
+        Its number in the sum, from 1, and its kind.
+    index : int
+        Its place in the sum, from 0.
+    weight : float
+        What its scores are multiplied by.
+    what : str
+        A short description of it.
+    """
+
+    columns: ClassVar[tuple[str, ...]] = ("scorer", "index", "weight", "what")
+    header: ClassVar[tuple[str, ...]] = ("scorer", "weight", "what", "")
+    meaning: ClassVar[str] = (
+        "A score is the sum of the scores of these models times their weights. Scores of different spread are summed: "
+        "weights cannot be compared."
+    )
+    name: str
+    index: int
+    weight: float
+    what: str
+
+    @property
+    def size(self) -> float:
+        """The size of the weight."""
+        return abs(self.weight)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Return one row."""
+        return [(self.name, self.index, self.weight, self.what)]
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the cells of a row of the text."""
+        return self.name, f"{self.weight:.4g}", self.what
 
 
 def describe_trend(values: Floats) -> str:

@@ -80,7 +80,7 @@ def write_parity(
     X = leave_gaps(X, files.gaps)
     taken = np.nan_to_num(X) if target.missing == "zero" else X
     scores = model.scorer(taken) + (shift + files.offset)
-    tolerances = bound_errors(request.parts, taken, target.precision)
+    tolerances = bound_errors(request.parts, taken, target.precision, files.offset)
     is_known = np.isfinite(scores) & (np.abs(scores) < np.finfo(np.float32).max)
     rows = [[None if value != value else value for value in row] for row in X[is_known].tolist()]
     content: dict[str, Any] = {

@@ -91,8 +91,9 @@ def _make_tree(tree: Tree, names: list[str]) -> dict[str, Any]:
         [child if child >= 0 else n + ~child for child in tree.columns[f"{side}_child"].tolist()]
         for side in ("left", "right")
     )
-    # JSON has no infinity; the largest number splits missing values from all others as well
-    thresholds = np.minimum(tree.columns["threshold"], _LARGEST).tolist()
+    # JSON has no infinity: the largest number splits missing values from all others as well. Elasticsearch takes -0.0
+    # as less than 0.0: adding 0.0 changes its sign
+    thresholds = (np.minimum(tree.columns["threshold"], _LARGEST) + 0.0).tolist()
     features, missing_left = tree.columns["split_feature"].tolist(), tree.missing_left.tolist()
     splits = [
         {
@@ -125,9 +126,8 @@ def _describe_offset(offset: float) -> list[str]:
 def _describe_next(request: ExportRequest) -> str:
     """Return a sentence that says how to create the model."""
     return (
-        f"to create the model, fill in the queries of feature_extractors in {request.file_name}, and send it to "
-        f"_ml/trained_models/{request.model_name} with PUT; a feature that is a field of the documents, with its name, "
-        "needs no extractor"
+        f"to create the model, fill in the queries of feature_extractors in {request.file_name} and send it to "
+        f"_ml/trained_models/{request.model_name} with PUT; a feature without an extractor would always be missing"
     )
 
 
