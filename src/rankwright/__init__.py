@@ -42,6 +42,9 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.analysis.inspection import Inspection as Inspection
     from rankwright.analysis.inspection import inspect as inspect
     from rankwright.analysis.results import Results as Results
+    from rankwright.analysis.score_check import ScoreCheck as ScoreCheck
+    from rankwright.analysis.score_check import check_parity as check_parity
+    from rankwright.analysis.score_check import check_scores as check_scores
     from rankwright.analysis.score_comparison import compare_runs as compare_runs
     from rankwright.analysis.score_comparison import compare_scores as compare_scores
     from rankwright.analysis.selection import QueryKFold as QueryKFold

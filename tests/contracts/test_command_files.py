@@ -20,6 +20,7 @@ ROLES = {  # of every option that takes a path: a new one is listed here, and th
     "evaluate": {**dict.fromkeys(("data", "model", "scores", "qrels", "run"), READS), "per_query": WRITES},
     "explain": {"model": READS},
     "export": {"model": READS, "out": WRITES, "names": READS, "data": READS},
+    "check": dict.fromkeys(("model", "logged", "names", "parity", "scores", "candidate"), READS),
     "import": {"source": READS, "model": WRITES},
     "inspect": {"data": READS, "against": READS, "page": WRITES},
     "convert": {"data": READS, "judgments": READS, "out": FILLS},

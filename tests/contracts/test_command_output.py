@@ -15,6 +15,7 @@ import rankwright as rw
 from rankwright import cli
 from rankwright.cli import output
 from rankwright.cli.app import app
+from rankwright.models.export.parity import read_parity
 from rankwright.papers.simulation.bounds_figures import bounds_curves
 
 ENCODINGS = ("ascii", "latin-1", "cp1252", "cp437", "shift_jis", "utf-8")
@@ -25,6 +26,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # {} is a folder whose name, files 
     "convert": [("{}/train.txt", "--out={}/new–data.rwq")],
     "explain": [("--model={}/model.json",)],
     "export": [("{}/trees.json", "--to=lightgbm", "--out={}/new–trees.txt", "--name=模型")],
+    "check": [("{}/trees.json", "--parity={}/trees.txt.parity.json", "--scores={}/returned.txt")],
     "import": [("{}/trees.txt", "--model={}/new–import.json")],
     "inspect": [("{}/train.txt", "--against={}/train.txt", "--page={}/new–page.html")],
     "tune": [("--qrels={}/qrels", "--run=é▼={}/a.run", "--run=模型={}/b.run", "--folds=3", "--out={}/new.run")],
@@ -58,6 +60,8 @@ def folder(tmp_path_factory) -> Path:
     rw.save(rw.Regression().fit(queries), folder / "model.json")
     rw.save(rw.LambdaMART(n_estimators=2).fit(queries), folder / "trees.json")
     rw.export(rw.load(folder / "trees.json"), "lightgbm", folder / "trees.txt")
+    expected = read_parity(folder / "trees.txt.parity.json").scores.tolist()
+    (folder / "returned.txt").write_text("".join(f"{score!r}\n" for score in expected))
     for name, step in (("∞", 1), ("模", 7)):
         (folder / f"{name}.txt").write_text("".join(f"{i * step % 5}\n" for i in range(queries.n_docs)))
     (folder / "qrels").write_text("".join(f"{q}é 0 d{d}模 {d % 2}\n" for q in range(9) for d in range(4)), "utf-8")

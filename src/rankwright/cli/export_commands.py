@@ -1,4 +1,4 @@
-"""The commands that export models to search engines and other libraries, and import models of these."""
+"""The commands that export models to search engines and other libraries, check their scores, and import models."""
 
 from __future__ import annotations
 
@@ -85,6 +85,64 @@ def import_(
         return
     print(f"{found.ranker}: {found.scorer.kind} of {found.n_features} features")
     print(f"model: {model}")
+
+
+@app.command()
+def check(
+    model: Annotated[Path, typer.Argument(help=f"{MODEL_HELP}: the model that the engine should have.")],
+    logged: Annotated[
+        list[Path] | None,
+        typer.Option(help="Search responses (JSON) with logged features and the engine's scores; may be repeated."),
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option("--from", help="The engine of the responses: elasticsearch, opensearch or solr.")
+    ] = None,
+    names: Annotated[Path | None, typer.Option(help=NAMES_HELP)] = None,
+    parity: Annotated[Path | None, typer.Option(help="Instead of --logged: the parity file of the export.")] = None,
+    scores: Annotated[
+        Path | None, typer.Option(help="With --parity: the target's scores, one per line, in the order of the rows.")
+    ] = None,
+    candidate: Annotated[
+        list[Path] | None, typer.Option(help="Another model that the engine may have; may be repeated.")
+    ] = None,
+    allow_shift: Annotated[
+        bool, typer.Option("--allow-shift", help="Accept scores that differ from the model's by one constant.")
+    ] = False,
+    score: Annotated[
+        str | None, typer.Option(help="The field of a hit with its score (default: _score; score in Solr).")
+    ] = None,
+    qid: Annotated[str | None, typer.Option(help="The field with the query id, as in convert --from.")] = None,
+    docid: Annotated[str | None, typer.Option(help="The field with the document id.")] = None,
+    log: Annotated[str | None, typer.Option(help="The name of the log, or the field of Solr with features.")] = None,
+    separators: Annotated[
+        str | None, typer.Option(help="For Solr: the characters after a name and between features (default =,).")
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Compare the scores of an engine with a model's; say which differ, and why. The exit status is 1 if some do."""
+    from rankwright.analysis.score_check import check_parity, check_scores
+    from rankwright.basics.errors import InputError
+    from rankwright.data.score_files import read_score_lines
+    from rankwright.models.model_files import load
+
+    options = {"score": score, "qid": qid, "docid": docid, "log": log, "separators": separators}
+    given = {name: value for name, value in options.items() if value is not None}
+    if (logged is None) == (parity is None) or (parity is None) != (scores is None):
+        raise InputError("expected either --logged, or --parity with --scores")
+    if parity is not None and (given or names or engine):
+        raise InputError("--from, --names and names of fields are for --logged; expected --parity and --scores only")
+    loaded = load(model)
+    others = {str(path): load(path) for path in candidate or []}
+    with progress_bar():
+        if parity is not None and scores is not None:
+            found = check_parity(loaded, parity, read_score_lines(scores), candidates=others)
+        else:
+            found = check_scores(loaded, logged or [], engine=engine, names=names, candidates=others, **given)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        print(found)
+    return 0 if found.is_equal or (allow_shift and found.is_shifted) else 1
 
 
 def _read_first_documents(model: Model, paths: list[Path]) -> Queries:

@@ -36,6 +36,7 @@ class LogFormat(ABC):
 
     place: ClassVar[str]  # where a response has its hits
     docid: ClassVar[str]  # the field with the id of a document, by default
+    score: ClassVar[str]  # the field with the score that the engine gave a document, by default
 
     def __init__(self, log: str | None) -> None:
         self.log = log
@@ -72,6 +73,7 @@ class ElasticsearchFormat(LogFormat):
 
     place = "hits.hits"
     docid = "_id"
+    score = "_score"
 
     @staticmethod
     def find_hits(response: Mapping[str, Any]) -> Any:
@@ -126,6 +128,15 @@ class ElasticsearchFormat(LogFormat):
         return entries
 
 
+def parse_score(value: Any, field: str, where: str) -> float:
+    """Return the score in a field of a hit; NaN if there is none."""
+    if isinstance(value, list) and len(value) == 1:  # a field of a hit is a list
+        value = value[0]
+    if value is None or (type(value) in (int, float) and abs(value) <= LARGEST):
+        return math.nan if value is None else float(value)
+    raise InputError(f"{where}: the score {quote(field)} is {describe_json(value)}; expected a number")
+
+
 def _read_entry(entry: Any, where: str) -> LoggedFeatures:
     """Return the features of a log of the plugin: a list of names and values."""
     if not isinstance(entry, list):
@@ -171,6 +182,7 @@ class SolrFormat(LogFormat):
 
     place = "response.docs"
     docid = "id"
+    score = "score"
 
     def __init__(self, log: str | None, separators: str = "=,") -> None:
         super().__init__(log or "[features]")

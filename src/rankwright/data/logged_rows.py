@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Mapping, Sequence
 from itertools import islice
@@ -30,6 +31,7 @@ class LoggedHit(NamedTuple):
     values: Sequence[float]
     is_complete: bool  # whether it names all features of its set, also those that did not match
     where: str
+    score: float = math.nan  # that the engine gave it; NaN if the hit does not say
 
 
 class LoggedRows:
@@ -58,6 +60,8 @@ class LoggedRows:
         self.queries: list[str] = []
         self.documents: list[str] = []
         self.grades = array("d")
+        self.scores = array("d")
+        self.first_unscored: str | None = None  # a hit without a score
         self.columns, self.values, self.ends = array("i"), array("f"), array("q", [0])
         self.n_unjudged = self.n_repeated = 0
         self.unjudged_queries: dict[str, None] = {}
@@ -86,6 +90,9 @@ class LoggedRows:
         self.queries.append(hit.query)
         self.documents.append(hit.document)
         self.grades.append(grade)
+        self.scores.append(hit.score)
+        if math.isnan(hit.score) and self.first_unscored is None:
+            self.first_unscored = hit.where
         self.columns.extend(kept)
         self.values.extend(kept.values())
         self.ends.append(len(self.values))

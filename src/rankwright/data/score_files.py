@@ -19,6 +19,14 @@ _BLANKS = " \t\r\v\f"
 
 def read_scores(path: StrPath, queries: Queries) -> Floats:
     """Read a file of one score per line, in the order of the rows, and return a score for each document."""
+    values = read_score_lines(path)
+    if len(values) != queries.n_docs:
+        raise InputError(f"{path}: {len(values)} scores; the data has {queries.n_docs} documents")
+    return values
+
+
+def read_score_lines(path: StrPath) -> Floats:
+    """Read a file of one score per line; empty lines are skipped."""
     with open_binary(path) as file:
         text = skip_byte_order_mark(file.read()).decode("latin-1")  # whatever is not ASCII stays so, and is no number
     lines = [line.strip(_BLANKS) for line in text.split("\n")]
@@ -28,8 +36,6 @@ def read_scores(path: StrPath, queries: Queries) -> Floats:
         values = np.array([np.nan])
     if not np.isfinite(values).all():
         _raise_bad_score(path, lines)
-    if len(values) != queries.n_docs:
-        raise InputError(f"{path}: {len(values)} scores; the data has {queries.n_docs} documents")
     return values
 
 
