@@ -17,13 +17,10 @@ _MAX_WEIGHT = 1e30  # sums of larger query weights, and their squares, may overf
 
 def as_matrix(X: Any) -> Floats:
     """Return features as a C-ordered float32 matrix, NaN if missing; raise InputError if any is infinite or text."""
-    if hasattr(X, "toarray"):
-        X = X.toarray()
-    try:
-        with np.errstate(over="ignore"):
-            matrix: Floats = np.require(X, dtype=np.float32, requirements=["C", "W"])
-    except (TypeError, ValueError) as error:
-        raise InputError(f"X is not a table of numbers: {error}") from None
+    if type(X) is np.ndarray and X.dtype == np.float32 and X.flags.carray:  # adjacent and writeable: taken as it is
+        matrix: Floats = X
+    else:
+        matrix = _convert_matrix(X)
     if matrix.ndim != 2:
         raise InputError(f"X has {matrix.ndim} dimension(s); expected 2 (documents x features)")
     if 0 in matrix.shape:
@@ -36,6 +33,17 @@ def as_matrix(X: Any) -> Floats:
         found = f"X[{row}, {column}] is infinite or too large for float32"
         raise InputError(f"{found}; expected finite numbers, or NaN for a missing value")
     return matrix
+
+
+def _convert_matrix(X: Any) -> Floats:
+    """Return features as a C-ordered float32 array, which may be written to; raise InputError if one is a text."""
+    if hasattr(X, "toarray"):
+        X = X.toarray()
+    try:
+        with np.errstate(over="ignore"):
+            return np.require(X, dtype=np.float32, requirements=["C", "W"])
+    except (TypeError, ValueError) as error:
+        raise InputError(f"X is not a table of numbers: {error}") from None
 
 
 def find_runs(qid: NDArray[Any]) -> Ints:

@@ -14,6 +14,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, UnnamedFeaturesWarning, warn
 from rankwright.data.categories import Categories
 from rankwright.data.feature_numbers import name_features
+from rankwright.data.grouping import as_matrix
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import find_first_missing
 from rankwright.measures import parse_measure
@@ -81,7 +82,16 @@ class Model:
 
         ``qid`` is needed with arrays only where the model scales features per query.
         """
+        if self.takes_rows(X):
+            matrix = as_matrix(X)
+            if self.scorer.allow_nan or find_first_missing(matrix) < 0:
+                return self._check_finite(self.scorer(matrix), 0)
         return self.predict_rows(X if isinstance(X, Queries) else self.group_documents(X, qid))
+
+    def takes_rows(self, X: Any) -> bool:
+        """Return whether this is an array whose rows the scorer takes as they are: not by query, without categories."""
+        is_matrix = isinstance(X, np.ndarray) and X.shape[1:] == (self.n_features,)
+        return is_matrix and self.scaling is None and self.categories is None
 
     def group_documents(self, X: Any, qid: ArrayLike | None, categories: Categories | None = None) -> Queries:
         """Return documents as queries: those of ``qid``, or one of all documents where the model does not scale."""
@@ -119,9 +129,8 @@ class Model:
 
     def _check_finite(self, scores: Floats, first_row: int) -> Floats:
         """Return the scores, or raise if some are not finite: their order would be arbitrary."""
-        finite = np.isfinite(scores)
-        if not finite.all():
-            row = int(np.argmin(finite))
+        if not np.isfinite(scores).all():
+            row = int(np.argmin(np.isfinite(scores)))
             raise InputError(
                 f"the {self.ranker} model scores row {first_row + row} with {scores[row]}; expected finite scores: its "
                 "weights are too large for these features. Scale the features, or train the model again"

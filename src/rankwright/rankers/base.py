@@ -276,7 +276,10 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
 
         ``qid`` is needed with arrays under ``scale="query"`` only.
         """
-        return self.to_model().predict(X if isinstance(X, Queries) else self._group_documents(X, qid))
+        model = self.to_model()
+        # of anything but a matrix of floats, scikit-learn checks types and names
+        takes_rows = model.takes_rows(X) and X.dtype.kind == "f" and not hasattr(self, "feature_names_in_")
+        return model.predict(X if takes_rows or isinstance(X, Queries) else self._group_documents(X, qid))
 
     def _group_documents(self, X: Any, qid: ArrayLike | None) -> Queries:
         """Return documents that come as an array or a data frame as queries, checked by scikit-learn."""

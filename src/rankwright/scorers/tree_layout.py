@@ -55,7 +55,7 @@ def arrange_trees(nodes: TreeNodes, n_features: int) -> TreeLayout:
     )
 
 
-class _Splits(NamedTuple):
+class _MergedSplits(NamedTuple):
     """The different splits of nodes as conditions, by feature and by the side of missing values."""
 
     run_feature: Ints
@@ -66,7 +66,7 @@ class _Splits(NamedTuple):
     condition: Ints  # of each node
 
 
-def _merge_splits(nodes: TreeNodes, own: Ints) -> _Splits:
+def _merge_splits(nodes: TreeNodes, own: Ints) -> _MergedSplits:
     """Return the different splits of these nodes, ascending; each split by category is a condition of its own."""
     by_set = np.isnan(nodes.threshold[own])
     numeric = own[~by_set]
@@ -82,7 +82,7 @@ def _merge_splits(nodes: TreeNodes, own: Ints) -> _Splits:
     condition = np.empty(len(own), np.int64)
     condition[np.flatnonzero(~by_set)[order]] = number
     condition[by_set] = n + np.arange(int(by_set.sum()))
-    return _Splits(
+    return _MergedSplits(
         feature[begins_run].astype(np.int64),
         np.append(number[begins_run], n).astype(np.int64),
         known[begins_run],
