@@ -104,7 +104,9 @@ def test_files_are_written_together(tmp_path):
         (lambda: make_model("rbf kernel sum"), {}, "kernel sum"),
         (lambda: make_model("trees with categories"), {}, "one number; the nearest target that can is"),
         (lambda: make_model("sum of linear and trees"), {}, "either a linear function or trees"),
-        (lambda: wrap(Linear(np.ones(2))), {"names": {"bm25": ""}}, "feature 1 has an empty name"),
+        (lambda: wrap(Linear(np.ones(2))), {"names": {"bm25": ""}}, "feature 1 has the name ''.*rename it with names"),
+        (lambda: wrap(Linear(np.ones(2))), {"names": {"clicks": "\ud800"}}, "feature 2 has the name"),
+        (lambda: wrap(Linear(np.ones(2))), {"model_name": "\ud800"}, "the name .* of the model"),
         (lambda: wrap(Linear(np.ones(2))), {"model_name": "x" * 501}, "1 to 500 bytes.*model_name"),
         (
             lambda: wrap(Linear(np.ones(10_001)), [str(i) for i in range(10_001)]),
@@ -172,6 +174,12 @@ def test_negative_scores_are_noted_unless_shifted():
     assert not any("low as" in note for note in build(make_trees(make_tree(1.0, values=(0.0, 0.5)))).notes)
     shifted = build_files(make_trees(make_tree(1.0)), TARGET, "m.json", shift=True)[1]
     assert not any("low as" in note for note in shifted)
+
+
+def test_versions_that_take_missing_values_as_0_are_noted():
+    notes = build(make_model("trees with missing")).notes
+    assert any("before 1.5.9, where a missing value is 0; use a later version" in note for note in notes)
+    assert not any("missing value" in note for note in build(make_model("trees")).notes)
 
 
 @pytest.mark.parametrize("case", list_cases(TARGET), ids=str)

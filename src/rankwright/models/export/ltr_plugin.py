@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -19,13 +20,25 @@ PARAMETER = "keywords"
 _MAX_DEPTH = 490  # of a tree: the engines read JSON up to 1,000 levels deep, two for each split
 _MAX_FEATURES = 10_000
 _MAX_NAME = 500  # bytes of the name of a model, which is stored as a document with the id model-NAME
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half a character, which UTF-8 has no bytes for
 _LARGEST = float(np.finfo(np.float32).max)
 _INFINITY = "1e39"  # the engines read it as the float32 infinity
 
 
 class PluginTarget(Target):
-    """The common part of the two plugins: trees or linear functions in float32, by the names of features."""
+    """The common part of the two plugins: trees or linear functions in float32, by the names of features.
 
+    Attributes
+    ----------
+    zero_versions : str
+        The versions in which a missing value is 0, whatever a split says.
+    right_versions : str, optional
+        The versions in which a missing value takes the branch ``no`` of every split, whatever it says. No way of
+        writing a split changes that: ``no`` is always the branch of larger values.
+    """
+
+    zero_versions: ClassVar[str]
+    right_versions: ClassVar[str | None] = None
     takes: ClassVar[frozenset[str]] = frozenset({"linear", "stumps", "trees"})
     precision: ClassVar[str] = "float32"
     reasons: ClassVar[Mapping[str, str]] = {
@@ -39,12 +52,12 @@ class PluginTarget(Target):
         """Raise InputError unless the names can be those of a feature set."""
         if len(names) > _MAX_FEATURES:
             raise InputError(f"{len(names)} features; a feature set of {self.title} has at most {_MAX_FEATURES}")
-        check_empty_names(names, self.title)
+        check_texts(names, self.title)
 
     def build(self, request: ExportRequest) -> ExportedFiles:
         """Return the body of the request that creates the model, and a skeleton of its feature set."""
         name = request.model_name
-        if not 0 < len(name.encode()) <= _MAX_NAME:
+        if not 0 < len(name.encode(errors="replace")) <= _MAX_NAME or _LONE_SURROGATE.search(name):
             raise InputError(
                 f"the name {quote(name)} of the model; {self.title} takes 1 to {_MAX_NAME} bytes: give it another with "
                 "model_name"
@@ -59,7 +72,7 @@ class PluginTarget(Target):
             if parts.intercept or not trees:
                 trees.append(make_leaf(parts.intercept))
             kind, definition = "model/xgboost+json", _write_trees(trees, request.names, self.title)
-            notes = [*self.describe_missing(trees), *_describe_negative(parts)]
+            notes = [*self._describe_missing(trees), *_describe_negative(parts)]
         head = f'{{"model":{{"name":{json.dumps(name)},"model":{{"type":"{kind}","definition":'
         features = {"featureset": {"features": [_make_template(own) for own in request.names]}}
         notes.append(
@@ -74,9 +87,23 @@ class PluginTarget(Target):
             make_logging_request(name),
         )
 
-    def describe_missing(self, trees: list[Tree]) -> list[str]:
-        """Return sentences about missing values, where a version of the engine does not treat them as the trees do."""
-        return []
+    def _describe_missing(self, trees: list[Tree]) -> list[str]:
+        """Return a sentence about missing values if some versions score documents that have them differently."""
+        splits = [tree for tree in trees if tree.n_splits]
+        is_zero = all((tree.missing_left == (tree.columns["threshold"] >= 0.0)).all() for tree in splits)
+        is_right = not any(tree.missing_left.any() for tree in splits)
+        wrong = [] if is_zero else [f"{self.zero_versions}, where a missing value is 0"]
+        if self.right_versions and not is_right:
+            wrong.append(f"{self.right_versions}, where it takes the branch of large values")
+        if not wrong:
+            return []
+        way_out = (
+            "there, let every feature's query match all documents, with 0 where it has no value: the scores are then "
+            "those of all versions"
+            if is_zero
+            else "use a later version, or train with 0 in place of missing values"
+        )
+        return [f"documents that lack a feature are scored differently in {' and '.join(wrong)}; {way_out}"]
 
     def _describe_linear(self, parts: ScoreParts) -> list[str]:
         """Return sentences about what a linear model of the plugin lacks."""
@@ -88,11 +115,13 @@ class PluginTarget(Target):
         return [*notes, "scores may be negative: let the search add a constant if it combines them with others"]
 
 
-def check_empty_names(names: tuple[str, ...], title: str) -> None:
-    """Raise InputError if a name is empty."""
+def check_texts(names: tuple[str, ...], title: str) -> None:
+    """Raise InputError if a name is empty, or has characters that no request can hold."""
     for at, name in enumerate(names):
-        if not name:
-            raise InputError(f"feature {at + 1} has an empty name, which {title} refuses; give it another with names")
+        if not name or _LONE_SURROGATE.search(name):
+            raise InputError(
+                f"feature {at + 1} has the name {quote(name)}, which {title} refuses; rename it with names"
+            )
 
 
 def _write_trees(trees: list[Tree], names: tuple[str, ...], title: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankwright.basics.errors import InputError, quote
-from rankwright.models.export.ltr_plugin import PARAMETER, PLACEHOLDER, check_empty_names
+from rankwright.models.export.ltr_plugin import PARAMETER, PLACEHOLDER, check_texts
 from rankwright.models.export.score_parts import ScoreParts
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
 from rankwright.scorers.lightgbm_trees import Tree, make_leaf
@@ -40,8 +40,8 @@ class ElasticTarget(Target):
     }
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """Raise InputError if a name is empty."""
-        check_empty_names(names, self.title)
+        """Raise InputError if a name is empty, or has characters that no request can hold."""
+        check_texts(names, self.title)
 
     def build(self, request: ExportRequest) -> ExportedFiles:
         """Return the body of the request that creates the model, and its feature extractors as a skeleton."""
