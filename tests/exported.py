@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import lightgbm
 import numpy as np
+import xgboost
 
 import rankwright as rw
 from rankwright.models.export.parity_rows import choose_rows
@@ -16,6 +17,7 @@ from rankwright.models.model import Model
 from rankwright.scorers import Feature, Kernel, KernelSum, Linear, Network, Stumps, Trees, WeightedSum
 from rankwright.scorers.kernel_sum import KERNELS
 from rankwright.scorers.lightgbm_text import Forest
+from rankwright.scorers.lightgbm_trees import Tree
 from rankwright.scorers.network import ACTIVATIONS
 
 NAMES = ("bm25", "clicks", "age", "ratio", "kind")
@@ -92,12 +94,25 @@ def add(*scorers) -> WeightedSum:
     return WeightedSum(scorers, np.array([0.7, -1.3, 0.2][: len(scorers)]), 0.5)
 
 
-def import_xgboost(missing: float):
-    import xgboost
-
+@cache
+def train_xgboost(missing: float) -> xgboost.Booster:
     X, y = make_data(missing=missing)
     data = xgboost.DMatrix(X, y, feature_names=list(NAMES))
-    return xgboost.train({"max_depth": 4, "nthread": 1, "eta": 0.4, "base_score": 0.25}, data, 6)
+    return xgboost.train({"max_depth": 4, "nthread": 1, "eta": 0.4, "base_score": 0.25, "seed": 3}, data, 6)
+
+
+def make_extreme_trees() -> Trees:
+    """Trees with thresholds at 0, at the largest float32, infinite ones, and tiny ones that differ in their features."""
+    thresholds = [0.0, -0.0, 1e-35, float(np.finfo(np.float32).max), np.inf, -7e37, 2.0**-126, -1e-20, 0.1, 1 / 3]
+    rng = np.random.default_rng(4)
+    trees = [
+        Tree.from_nodes(
+            *(np.array([at % N_FEATURES, (at + 1) % N_FEATURES]), np.array([own, rng.choice(thresholds)])),
+            *(np.array([at % 2 == 0, True]), np.array([1, ~0]), np.array([~2, ~1]), rng.normal(size=3)),
+        )
+        for at, own in enumerate(thresholds)
+    ]
+    return Trees(Forest.from_trees(trees, N_FEATURES))
 
 
 MODELS = {
@@ -116,7 +131,10 @@ MODELS = {
     "sum of trees": lambda: add(make_trees(), make_trees(missing=0.3), make_stumps(missing=True)),
     "sum of linear and trees": lambda: add(make_linear(), make_trees()),
     "sum of network and kernel sum": lambda: add(make_network("tanh"), make_kernel_sum("rbf"), make_linear()),
+    "trees with extreme thresholds": make_extreme_trees,
     "imported LightGBM": lambda: rw.import_model(train_trees(missing=0.3)).scorer,
+    "imported XGBoost": lambda: rw.import_model(train_xgboost(missing=0.0)).scorer,
+    "imported XGBoost with missing": lambda: rw.import_model(train_xgboost(missing=0.3)).scorer,
 }
 
 

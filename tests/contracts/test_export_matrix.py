@@ -7,6 +7,7 @@ the format written from what the engine does.
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import rankwright as rw
 from rankwright.models.export.error_bounds import bound_errors
 from rankwright.models.export.exporting import TARGETS, find_target, make_request
 from rankwright.models.export.parity_rows import leave_gaps
+from rankwright.scorers.lightgbm_trees import Tree
 
 
 def build(kind: str, target: str):
@@ -35,16 +37,20 @@ def refusal(kind: str, target: str) -> str | None:
     return None
 
 
-def compare(kind: str, target: str, folder: Path, n_rows: int | None = None) -> float:
-    """The largest difference between the scores of an exported file and the model's, as a share of what is allowed."""
-    request, files = build(kind, target)
+def compare(kind: str, target: str, folder: Path, files=None) -> float:
+    """The largest difference between the scores of exported files and the model's, as a share of what is allowed.
+
+    Files that are given are compared on the rows of a parity file alone.
+    """
+    request, own = build(kind, target)
+    files, n_rows = (own, None) if files is None else (files, 1_000)
     for addition, content in {"": files.model, **files.beside}.items():
         (folder / f"m.model{addition}").write_bytes(content)
-    X = leave_gaps(make_rows(kind)[:n_rows], files.gaps)
+    X = leave_gaps(make_rows(kind)[:n_rows], own.gaps)
     scores = np.asarray(score_with_oracle(target, folder / "m.model", X, request.names), dtype=np.float64).ravel()
     taken = np.nan_to_num(X, nan=0.0) if find_target(target).missing == "zero" else X
-    expected = make_model(kind).scorer(taken) + files.offset
-    allowed = bound_errors(request.parts, taken, find_target(target).precision, files.offset)
+    expected = make_model(kind).scorer(taken) + own.offset
+    allowed = bound_errors(request.parts, taken, find_target(target).precision, own.offset)
     assert scores.shape == expected.shape
     shares = np.abs(scores - expected) / allowed
     return float(np.where(np.isnan(shares), np.inf, shares).max())
@@ -73,3 +79,73 @@ def test_every_target_says_why_it_refuses(target):
 
 def test_every_target_has_its_name():
     assert [find_target(name).name for name in TARGETS] == list(TARGETS)
+
+
+def change_trees(**columns):
+    """A change of the parts of a request: new columns of every tree, as functions of it."""
+
+    def change(request):
+        trees = [Tree({**t.columns, **{name: f(t) for name, f in columns.items()}}) for t in request.parts.list_trees()]
+        request.parts.trees, request.parts.stumps = trees, []
+
+    return change
+
+
+def lower(tree):
+    nearest = tree.columns["threshold"].astype(np.float32)
+    down = np.where(nearest > tree.columns["threshold"], np.nextafter(nearest, np.float32(-np.inf)), nearest)
+    return np.nextafter(down, np.float32(-np.inf)).astype(np.float64)
+
+
+MISTAKES = {  # of an exporter, and a kind of model that shows each
+    "< for <=": ("trees", change_trees(threshold=lower)),
+    "thresholds rounded to the nearest float32": (
+        "trees",
+        change_trees(threshold=lambda t: t.columns["threshold"].astype(np.float32).astype(np.float64)),
+    ),
+    "a slack of 1e-6": ("trees", change_trees(threshold=lambda t: t.columns["threshold"] + 1e-6)),
+    "missing to the other side": (
+        "trees with missing",
+        change_trees(decision_type=lambda t: 8 | np.where(t.missing_left, 0, 2)),
+    ),
+    "one leaf off by 0.1%": (
+        "deep trees",
+        change_trees(leaf_value=lambda t: np.where(np.arange(len(t.values)) == 1, 1.001, 1.0) * t.values),
+    ),
+}
+TREE_TARGETS = [name for name in TARGETS if "trees" in find_target(name).takes]
+
+
+@pytest.mark.parametrize(
+    ("target", "mistake"),
+    # a target that has no missing values cannot send them to the other side
+    [(t, m) for t in TREE_TARGETS for m in MISTAKES if "missing" not in m or find_target(t).missing == "nan"],
+)
+def test_the_rows_of_a_parity_file_catch_a_wrong_exporter(target, mistake, tmp_path):
+    kind, change = MISTAKES[mistake]
+    request = make_request(make_model(kind), find_target(target), Path("m.model"), None, None)
+    change(request)
+    assert compare(kind, target, tmp_path, build(kind, target)[1]) <= 1.0
+    assert compare(kind, target, tmp_path, find_target(target).build(request)) > 1.0
+
+
+def wrong_down(thresholds):
+    return thresholds.astype(np.float32)
+
+
+def test_wrong_rounding_functions_are_caught(monkeypatch, tmp_path):
+    """Every target that rounds thresholds by the shared functions is caught when these do not round as they should."""
+    caught = {name: set() for name in ("round_down_to_float32", "raise_to_next_float32")}
+    right = {target: build("trees", target)[1] for target in TREE_TARGETS}
+    for name in caught:
+        with monkeypatch.context() as patch:
+            for module in [m for key, m in sys.modules.items() if key.startswith("rankwright.models.export.")]:
+                if hasattr(module, name):
+                    patch.setattr(module, name, wrong_down)
+            wrong = {target: build("trees", target)[1] for target in TREE_TARGETS}
+        for target in TREE_TARGETS:
+            if wrong[target].model != right[target].model:
+                assert compare("trees", target, tmp_path, wrong[target]) > 1.0, (target, name)
+                caught[name].add(target)
+    assert caught["raise_to_next_float32"] == {"elasticsearch", "opensearch", "xgboost", "vespa"}
+    assert caught["round_down_to_float32"] >= {"solr", "ranklib", "c"}

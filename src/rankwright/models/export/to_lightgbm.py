@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
+
+import numpy as np
 
 from rankwright.basics.errors import InputError, quote
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
 from rankwright.scorers.lightgbm_text import Forest, are_valid_names
-from rankwright.scorers.lightgbm_trees import make_leaf
+from rankwright.scorers.lightgbm_trees import Tree, make_leaf
+
+_ZERO = float(np.float32(1e-35))  # values up to here, of either sign, become 0 before LightGBM compares them
+_NEAR_ZERO = 1.01e-35
 
 
 class LightGBMTarget(Target):
@@ -32,4 +37,20 @@ class LightGBMTarget(Target):
         if request.parts.intercept or not trees:
             trees.append(make_leaf(request.parts.intercept))
         forest = Forest.from_trees(trees, request.parts.n_features).with_names(request.names)
-        return ExportedFiles(forest.text().encode())
+        near_zero = _list_features_split_near_zero(trees)
+        notes = [
+            f"LightGBM takes values of {request.names[feature]} from -1e-35 to 1e-35 as 0; a threshold is among them."
+            for feature in near_zero
+        ]
+        gaps = [gap for feature in near_zero for gap in ((feature, 0.0, _NEAR_ZERO), (feature, -_NEAR_ZERO, 0.0))]
+        return ExportedFiles(forest.text().encode(), notes=notes, gaps=gaps)
+
+
+def _list_features_split_near_zero(trees: Sequence[Tree]) -> list[int]:
+    """Return the features with a threshold that separates 0 from values which LightGBM takes as 0."""
+    found: set[int] = set()
+    for tree in trees:
+        threshold = tree.columns["threshold"]
+        is_near = (threshold >= -_ZERO) & (threshold < _ZERO) & ~tree.categorical
+        found.update(tree.columns["split_feature"][is_near].tolist())
+    return sorted(found)

@@ -13,6 +13,8 @@ from rankwright.data.categories import Categories
 from rankwright.models.export.score_parts import raise_to_next_float32
 from rankwright.scorers.lightgbm_trees import Tree, make_leaf
 
+_ABOVE_ALL = 1e39  # a limit above every float32; Vespa compares in double
+
 
 def write_lightgbm_json(
     trees: list[Tree], intercept: float, names: Sequence[str], categories: Categories | None
@@ -61,7 +63,9 @@ def _write_tree(tree: Tree, values: dict[int, list[Any]]) -> str:
     leaves = [f'{{"leaf_value":{value!r}}}' for value in tree.values.tolist()]
     if not tree.n_splits:
         return leaves[0]
-    thresholds = raise_to_next_float32(tree.columns["threshold"]).astype(np.float64).tolist()
+    highest = tree.columns["threshold"] >= np.finfo(np.float32).max  # all but missing values go left
+    limits = np.where(highest, _ABOVE_ALL, raise_to_next_float32(tree.columns["threshold"]).astype(np.float64))
+    thresholds = limits.tolist()
     feature, missing_left = tree.columns["split_feature"].tolist(), tree.missing_left.tolist()
     sides = [tree.columns[f"{side}_child"].tolist() for side in ("left", "right")]
     sets, texts = tree.category_sets, [""] * tree.n_splits
