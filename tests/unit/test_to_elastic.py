@@ -9,7 +9,7 @@ from tests.contracts.test_export_matrix import compare
 from tests.exported import make_model, make_rows
 from tests.golden.ltr_engines import list_cases
 from tests.reference import oracle_elastic
-from tests.unit.test_to_elasticsearch import build, make_tree, make_trees, wrap
+from tests.unit.test_to_elasticsearch import build, make_response, make_tree, make_trees, wrap
 
 import rankwright as rw
 from rankwright.models.export import to_elastic
@@ -143,3 +143,11 @@ def test_trees_are_those_that_eland_writes(missing):
 
     for own, other in zip(ours["trained_models"], theirs["trained_models"], strict=False):
         assert walk(own["tree"]["tree_structure"]) == walk(other["tree"]["tree_structure"])
+
+
+def test_check_finds_the_constant(tmp_path):
+    model, X = make_model("trees with missing"), make_rows("trees with missing")[:300]
+    (tmp_path / "m.json").write_bytes(build(model, TARGET).model)
+    scores = oracle_elastic.score(tmp_path / "m.json", X, model.features)
+    found = rw.check_scores(model, make_response(X, model.features, scores, is_named=True))
+    assert found.is_shifted, found

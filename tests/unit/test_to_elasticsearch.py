@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.contracts.test_export_matrix import compare
-from tests.exported import NAMES, make_model
+from tests.exported import NAMES, make_model, make_rows
 from tests.golden.ltr_engines import list_cases
 from tests.reference import ltr_plugin
 
@@ -212,3 +212,23 @@ def test_a_wrong_branch_for_missing_values_is_found(monkeypatch, tmp_path):
     assert compare("trees with missing", TARGET, tmp_path, 1_000) <= 1.0
     monkeypatch.setattr(exporter, "_write_tree", flip)
     assert compare("trees with missing", TARGET, tmp_path, 1_000) > 1.0
+
+
+def make_response(X, names, scores, is_named=False):
+    """A search response with logged features, as the plugin writes it, or with scores of named queries."""
+    hits = []
+    for at, (row, score) in enumerate(zip(X.tolist(), scores.tolist(), strict=True)):
+        found = {name: value for name, value in zip(names, row, strict=True) if value == value}
+        log = [{"name": name} | ({"value": found[name]} if name in found else {}) for name in names]
+        features = {"matched_queries": found} if is_named else {"fields": {"_ltrlog": [{"main": log}]}}
+        hits.append({"_id": str(at), "_score": score, **features})
+    return {"rambo": {"hits": {"hits": hits}}}
+
+
+@pytest.mark.parametrize("kind", ["trees", "trees with missing", "stumps with missing", "linear"])
+def test_check_compares_what_the_plugin_logs(kind, tmp_path):
+    model, X = make_model(kind), make_rows(kind)[:300]
+    (tmp_path / "m.json").write_bytes(build(model).model)
+    response = make_response(X, NAMES, ltr_plugin.score(tmp_path / "m.json", X, NAMES))
+    found = rw.check_scores(model, response)
+    assert found.is_shifted if kind == "linear" else found.is_equal, found
