@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import doctest
 import importlib.util
+import json
 import re
 import shlex
 import shutil
@@ -108,8 +109,30 @@ def folder(tmp_path_factory) -> Path:
     trees.booster_.save_model(path / "lgb.txt")
     for file in ("ours", "last-month"):
         rw.save(rw.Regression().fit(queries), path / f"{file}.json")
+    write_responses(path)
     load_example("hybrid").write_files(path, n_queries=15, n_found=30, n_docs=45)
     return path
+
+
+def write_responses(path: Path) -> None:
+    """Write search responses of two queries with features, as logs of the plugin and as named queries; and judgments."""
+    rng = np.random.default_rng(0)
+    judgments = ["query,docid,rating"]
+    for query in ("rambo", "rocky"):
+        hits: dict[str, list[dict[str, Any]]] = {"log": [], "named": []}
+        for docid in map(str, range(40)):
+            found = {name: float(np.float32(rng.gamma(2.0))) for name in ("title", "body", "popularity")}
+            judgments.append(f"{query},{docid},{int(found['title'] > 1.5) + int(found['popularity'] > 3.0)}")
+            if rng.random() < 0.3:
+                del found["body"]
+            log = [{"name": name} | ({"value": found[name]} if name in found else {}) for name in ("title", "body")]
+            log.append({"name": "popularity", "value": found["popularity"]})
+            hits["log"].append({"_id": docid, "_score": 1.0, "fields": {"_ltrlog": [{"main": log}]}})
+            hits["named"].append({"_id": docid, "_score": 1.0, "matched_queries": found})
+        for folder, own in hits.items():
+            (path / folder).mkdir(exist_ok=True)
+            (path / folder / f"{query}.json").write_text(json.dumps({"hits": {"hits": own}}), encoding="utf-8")
+    (path / "judgments.csv").write_text("\n".join(judgments) + "\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

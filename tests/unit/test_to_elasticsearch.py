@@ -104,7 +104,7 @@ def test_files_are_written_together(tmp_path):
         (lambda: make_model("rbf kernel sum"), {}, "kernel sum"),
         (lambda: make_model("trees with categories"), {}, "one number; the nearest target that can is"),
         (lambda: make_model("sum of linear and trees"), {}, "either a linear function or trees"),
-        (lambda: wrap(Linear(np.ones(2))), {"names": {"bm25": ""}}, "feature 1 has the name ''.*rename it with names"),
+        (lambda: wrap(Linear(np.ones(2))), {"names": {"bm25": ""}}, "feature 1 has the name ''.*rename it with names="),
         (lambda: wrap(Linear(np.ones(2))), {"names": {"clicks": "\ud800"}}, "feature 2 has the name"),
         (lambda: wrap(Linear(np.ones(2))), {"model_name": "\ud800"}, "the name .* of the model"),
         (lambda: wrap(Linear(np.ones(2))), {"model_name": "x" * 501}, "1 to 500 bytes.*model_name"),

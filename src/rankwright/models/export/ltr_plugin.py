@@ -60,7 +60,7 @@ class PluginTarget(Target):
         if not 0 < len(name.encode(errors="replace")) <= _MAX_NAME or _LONE_SURROGATE.search(name):
             raise InputError(
                 f"the name {quote(name)} of the model; {self.title} takes 1 to {_MAX_NAME} bytes: give it another with "
-                "model_name"
+                "model_name= (--name on the command line)"
             )
         parts, notes, offset = request.parts, [], 0.0
         if parts.coef is not None:
@@ -103,7 +103,7 @@ class PluginTarget(Target):
             if is_zero
             else "use a later version, or train with 0 in place of missing values"
         )
-        return [f"documents that lack a feature are scored differently in {' and '.join(wrong)}; {way_out}"]
+        return [f"documents that lack a feature are scored differently in {', and in '.join(wrong)}; {way_out}"]
 
     def _describe_linear(self, parts: ScoreParts) -> list[str]:
         """Return sentences about what a linear model of the plugin lacks."""
@@ -188,7 +188,7 @@ def _describe_negative(parts: ScoreParts) -> list[str]:
         return []
     return [
         f"scores may be as low as {least:.6g}: documents that a rescoring window leaves out keep their own scores, and "
-        "may be ranked above negative ones. Export with shift to make all scores 0 or more"
+        "may be ranked above negative ones. Export with shift (--shift) to make all scores 0 or more"
     ]
 
 
