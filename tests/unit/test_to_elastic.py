@@ -5,18 +5,14 @@ import json
 import lightgbm
 import numpy as np
 import pytest
-from tests.contracts.test_export_matrix import compare
 from tests.exported import make_model, make_rows
 from tests.golden.ltr_engines import list_cases
 from tests.reference import oracle_elastic
 from tests.unit.test_to_elasticsearch import build, make_response, make_tree, make_trees, wrap
 
 import rankwright as rw
-from rankwright.models.export import to_elastic
 from rankwright.models.export.ltr_plugin import PLACEHOLDER
-from rankwright.models.export.score_parts import round_down_to_float32
 from rankwright.scorers import Linear
-from rankwright.scorers.lightgbm_trees import Tree
 
 TARGET = "elastic"
 
@@ -100,22 +96,6 @@ def test_scores_are_those_of_the_engines_classes(case, tmp_path):
     case.check_files(TARGET)
     (tmp_path / "m.json").write_text(case.files[TARGET])
     assert np.array_equal(oracle_elastic.score(tmp_path / "m.json", case.X, case.names), case.scores[TARGET])
-
-
-def test_wrong_exports_are_found(monkeypatch, tmp_path):
-    make = to_elastic._make_tree
-
-    def change(columns):
-        return lambda tree, names: make(Tree({**tree.columns, **columns(tree)}), names)
-
-    kind = "trees with missing"
-    assert compare(kind, TARGET, tmp_path, 1_000) <= 1.0
-    for columns in (
-        lambda tree: {"threshold": round_down_to_float32(tree.columns["threshold"]).astype(np.float64) - 1e-6},
-        lambda tree: {"decision_type": np.full(tree.n_splits, 8)},  # missing values go right
-    ):
-        monkeypatch.setattr(to_elastic, "_make_tree", change(columns))
-        assert compare(kind, TARGET, tmp_path, 1_000) > 1.0
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])

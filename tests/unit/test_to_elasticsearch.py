@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.contracts.test_export_matrix import compare
 from tests.exported import NAMES, make_model, make_rows
 from tests.golden.ltr_engines import list_cases
 from tests.reference import ltr_plugin
@@ -13,7 +12,6 @@ from tests.reference import ltr_plugin
 import rankwright as rw
 from rankwright.models.export import ltr_plugin as exporter
 from rankwright.models.export.exporting import build_files, find_target, make_request
-from rankwright.models.export.score_parts import round_down_to_float32
 from rankwright.models.model import Model
 from rankwright.scorers import Linear, Stumps, Trees, WeightedSum
 from rankwright.scorers.lightgbm_text import Forest
@@ -187,31 +185,6 @@ def test_scores_are_those_of_the_plugins_classes(case, tmp_path):
     case.check_files(TARGET)
     (tmp_path / "m.json").write_text(case.files[TARGET])
     assert np.array_equal(ltr_plugin.score(tmp_path / "m.json", case.X, case.names), case.scores[TARGET])
-
-
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [
-        ("raise_to_next_float32", round_down_to_float32),  # x < t in place of x <= t
-        ("raise_to_next_float32", lambda thresholds: thresholds.astype(np.float32)),  # rounded to the nearest float32
-    ],
-)
-def test_wrong_comparisons_are_found(name, wrong, monkeypatch, tmp_path):
-    assert compare("trees", TARGET, tmp_path, 1_000) <= 1.0
-    monkeypatch.setattr(exporter, name, wrong)
-    assert compare("trees", TARGET, tmp_path, 1_000) > 1.0
-
-
-def test_a_wrong_branch_for_missing_values_is_found(monkeypatch, tmp_path):
-    write = exporter._write_tree
-
-    def flip(tree, keys):
-        nan = Tree({**tree.columns, "decision_type": np.full(tree.n_splits, 8)})
-        return write(nan, keys)
-
-    assert compare("trees with missing", TARGET, tmp_path, 1_000) <= 1.0
-    monkeypatch.setattr(exporter, "_write_tree", flip)
-    assert compare("trees with missing", TARGET, tmp_path, 1_000) > 1.0
 
 
 def make_response(X, names, scores, is_named=False):

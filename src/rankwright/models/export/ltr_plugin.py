@@ -120,7 +120,7 @@ def check_texts(names: tuple[str, ...], title: str) -> None:
     for at, name in enumerate(names):
         if not name or _LONE_SURROGATE.search(name):
             raise InputError(
-                f"feature {at + 1} has the name {quote(name)}, which {title} refuses; rename it with names"
+                f"feature {at + 1} has the name {quote(name)}, which {title} refuses; rename it with names= (--names)"
             )
 
 
