@@ -113,7 +113,8 @@ def score_trees(model, columns, narrow):
                 members = {values[int(number)] for number in node["threshold"].split("||")}
                 left = np.array([0 <= v < len(values) and values[int(v)] in members for v in x], dtype=bool)
             else:
-                t = float(np.float32(node["threshold"])) if narrow else node["threshold"]
+                with np.errstate(over="ignore"):  # to infinity
+                    t = float(np.float32(node["threshold"])) if narrow else node["threshold"]
                 left = ~(x >= t) if node["default_left"] else x < t
             pending += [(node["left_child"], rows[left]), (node["right_child"], rows[~left])]
     return total

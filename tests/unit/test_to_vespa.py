@@ -57,6 +57,16 @@ def test_float32_thresholds_of_large_forests_change_no_decision(tmp_path):
     np.testing.assert_allclose(score(path, X, NAMES, narrow=True), model.scorer(X), rtol=1e-6, atol=1e-6)
 
 
+def test_only_missing_values_exceed_a_threshold_beyond_float32(tmp_path):
+    nodes = [0], [1e308], [False], [~0], [~1], [1.0, 2.0]
+    tree = Tree.from_nodes(*map(np.array, nodes))
+    path = export(make(Trees(Forest.from_trees([tree], 5))), tmp_path)
+    X = np.zeros((2, 5), np.float32)
+    X[:, 0] = np.finfo(np.float32).max, np.nan
+    for narrow in (False, True):
+        assert score(path, X, NAMES, narrow=narrow).tolist() == [1.0, 2.0]
+
+
 def test_linear_models_are_ranking_expressions(tmp_path):
     model, X = make_model("sum of linear"), make_rows("sum of linear")[:5_000]
     path = export(model, tmp_path, "m.expression")

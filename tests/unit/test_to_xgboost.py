@@ -101,7 +101,7 @@ def test_a_wrong_exporter_is_noticed(data, wrong, tmp_path):
     rng = np.random.default_rng(2)
     trees = make_forest(rng)
     broken = {
-        "comparison": ("_raise_thresholds", round_down_to_float32),
+        "comparison": ("raise_to_next_float32", round_down_to_float32),
         "missing": ("_place", flip_sides),
         "order": ("_number_in_pairs", number_depth_first),
     }[wrong]

@@ -164,8 +164,8 @@ def _write_tree(tree: Tree, keys: list[str]) -> str:
 
 def _write_limits(thresholds: Floats) -> list[str]:
     """Return for each threshold t the number c for which ``x < c`` in float32 is ``x <= t``."""
-    texts = _write_float32(raise_to_next_float32(thresholds))
-    return [_INFINITY if t >= _LARGEST else text for t, text in zip(thresholds.tolist(), texts, strict=True)]
+    limits = raise_to_next_float32(thresholds)
+    return [text if limit < np.inf else _INFINITY for limit, text in zip(limits, _write_float32(limits), strict=True)]
 
 
 def _write_float32(values: Floats) -> list[str]:

@@ -200,9 +200,10 @@ def round_down_to_float32(thresholds: Floats) -> Floats:
 def raise_to_next_float32(thresholds: Floats) -> Floats:
     """Return the least float32 above each threshold, as float32: for a float32 x, ``x <= t`` becomes ``x < t``.
 
-    >>> raise_to_next_float32(np.array([0.5])).tolist()
-    [0.5000000596046448]
+    It is infinity where a threshold is the largest float32 or more, as where only missing values go right.
+
+    >>> raise_to_next_float32(np.array([0.5, 1e308])).tolist()
+    [0.5000000596046448, inf]
     """
-    largest = np.finfo(np.float32).max
     with np.errstate(over="ignore"):
-        return np.minimum(np.nextafter(round_down_to_float32(thresholds), np.float32(np.inf)), largest)
+        return np.nextafter(round_down_to_float32(thresholds), np.float32(np.inf))

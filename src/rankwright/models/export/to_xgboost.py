@@ -15,7 +15,6 @@ from rankwright.models.export.score_parts import raise_to_next_float32
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
 from rankwright.scorers.lightgbm_trees import Tree, make_leaf
 
-_LARGEST = np.finfo(np.float32).max
 _NO_PARENT = 2**31 - 1
 
 
@@ -88,7 +87,7 @@ def _write_tree(tree: Tree, number: int, n_features: int) -> str:
     lists = {
         "base_weights": _place(is_split, columns["internal_value"][splits], tree.values[leaves]),
         "loss_changes": _place(is_split, columns["split_gain"][splits], 0.0),
-        "split_conditions": _place(is_split, _raise_thresholds(columns["threshold"][splits]), tree.values[leaves]),
+        "split_conditions": _place(is_split, raise_to_next_float32(columns["threshold"][splits]), tree.values[leaves]),
         "sum_hessian": _place(is_split, columns["internal_weight"][splits], columns["leaf_weight"][leaves]),
     }
     texts = {name: _write_floats(values, "a value of a leaf") for name, values in lists.items()}
@@ -128,11 +127,6 @@ def _place(is_split: NDArray[np.bool_], of_splits: Any, of_leaves: Any) -> Any:
     out = np.zeros(len(is_split))
     out[is_split], out[~is_split] = of_splits, of_leaves
     return out
-
-
-def _raise_thresholds(thresholds: Floats) -> Floats:
-    """Return the least float32 above each threshold: XGBoost goes left below it; infinity where there is none."""
-    return np.where(thresholds >= _LARGEST, np.inf, raise_to_next_float32(thresholds))
 
 
 def _write_floats(values: Floats, what: str) -> list[str]:

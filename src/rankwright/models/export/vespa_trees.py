@@ -13,7 +13,7 @@ from rankwright.data.categories import Categories
 from rankwright.models.export.score_parts import raise_to_next_float32
 from rankwright.scorers.lightgbm_trees import Tree, make_leaf
 
-_ABOVE_ALL = 1e39  # a limit above every float32; Vespa compares in double
+_ABOVE_ALL = 1e39  # a limit above every float32, for JSON has no infinity; it is one where Vespa keeps float32
 
 
 def write_lightgbm_json(
@@ -63,9 +63,7 @@ def _write_tree(tree: Tree, values: dict[int, list[Any]]) -> str:
     leaves = [f'{{"leaf_value":{value!r}}}' for value in tree.values.tolist()]
     if not tree.n_splits:
         return leaves[0]
-    highest = tree.columns["threshold"] >= np.finfo(np.float32).max  # all but missing values go left
-    limits = np.where(highest, _ABOVE_ALL, raise_to_next_float32(tree.columns["threshold"]).astype(np.float64))
-    thresholds = limits.tolist()
+    thresholds = np.minimum(raise_to_next_float32(tree.columns["threshold"]).astype(np.float64), _ABOVE_ALL).tolist()
     feature, missing_left = tree.columns["split_feature"].tolist(), tree.missing_left.tolist()
     sides = [tree.columns[f"{side}_child"].tolist() for side in ("left", "right")]
     sets, texts = tree.category_sets, [""] * tree.n_splits
