@@ -105,8 +105,9 @@ def folder(tmp_path_factory) -> Path:
     test = rw.read_letor(path / "test.txt")
     for column, file in enumerate(("mine", "theirs", "scores")):
         np.savetxt(path / f"{file}.txt", test.X[:, column])
-    trees = lightgbm.LGBMRanker(n_estimators=5, verbosity=-1, n_jobs=1).fit(queries.X, queries.y, group=queries.sizes)
-    trees.booster_.save_model(path / "lgb.txt")
+    for file, X in (("lgb", queries.X), ("of-libsvm", np.pad(queries.X, ((0, 0), (1, 0))))):
+        trees = lightgbm.LGBMRanker(n_estimators=5, verbosity=-1, n_jobs=1).fit(X, queries.y, group=queries.sizes)
+        trees.booster_.save_model(path / f"{file}.txt")
     for file in ("ours", "last-month"):
         rw.save(rw.Regression().fit(queries), path / f"{file}.json")
     write_responses(path)

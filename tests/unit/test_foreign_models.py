@@ -16,6 +16,8 @@ from tests.experiments import contents
 
 import rankwright as rw
 from rankwright.cli.app import run
+from rankwright.data.column_roles import NO_ROLES
+from rankwright.models.block_scoring import open_for_model
 from rankwright.report import format_results
 from rankwright.scorers import Trees
 
@@ -276,3 +278,72 @@ class TestExperiments:
         fit_booster(rw.make_queries(20, n_features=9, random_state=0)).save_model(tmp_path / "lgb.txt")
         results = run_serially(rw.read_experiment(spec), tmp_path / "out")
         assert "the documents have 6 features; the model was trained on 9" in results.tables["trials"]["error"][-1]
+
+
+@pytest.fixture
+def texts(tmp_path):
+    """A folder with a model that LightGBM trained on text which counts features from 1, and documents as text."""
+    for name, queries in (("train", QUERIES), ("test", TEST)):
+        rows = [
+            f"{grade:g} " + " ".join(f"{i}:{value!r}" for i, value in enumerate(row, 1))
+            for grade, row in zip(queries.y, queries.X.tolist(), strict=True)
+        ]
+        (tmp_path / name).write_text("\n".join(rows) + "\n")
+        (tmp_path / f"{name}.query").write_text("\n".join(map(str, queries.sizes.tolist())) + "\n")
+    params = {"objective": "lambdarank", "num_leaves": 5, "min_data_in_leaf": 5, "verbosity": -1}
+    booster = lightgbm.train(params, lightgbm.Dataset(str(tmp_path / "train"), params=params), 5)
+    assert booster.num_feature() == 7
+    booster.save_model(tmp_path / "lgb.txt")
+    rw.write_letor(TEST, tmp_path / "test.txt")
+    return tmp_path
+
+
+class TestFeatureNumbers:
+    @staticmethod
+    def predict(folder, data, model):
+        assert (
+            run(["predict", "--data", f"{folder}/{data}", "--model", f"{folder}/{model}", "--out", f"{folder}/out"])
+            == 0
+        )
+        return np.loadtxt(folder / "out").tolist()
+
+    def test_columns_are_the_indices_of_group_files(self, texts):
+        expected = lightgbm.Booster(model_file=texts / "lgb.txt").predict(str(texts / "test"), raw_score=True)
+        assert self.predict(texts, "test", "lgb.txt") == expected.tolist()
+        (texts / "wide").write_text("0 9:1\n")
+        (texts / "wide.query").write_text("1\n")
+        with pytest.raises(rw.InputError, match="indices up to 9; the model has 7 features"):
+            open_for_model(rw.load(texts / "lgb.txt"), [texts / "wide"], NO_ROLES)
+
+    def test_a_model_of_arrays_leaves_out_an_index_that_no_document_has(self, texts, booster, raw):
+        booster.save_model(texts / "arrays.txt")  # of 6 columns; the text has the indices 1 to 6
+        assert self.predict(texts, "test", "arrays.txt") == raw.tolist()
+
+    def test_letor_text_may_be_shifted(self, texts, capsys):
+        wrong = self.predict(texts, "test.txt", "lgb.txt")
+        err = capsys.readouterr().err
+        assert "never uses feature 1, and feature 7 is 0 in all documents" in err
+        assert run(["import", f"{texts}/lgb.txt", "--model", f"{texts}/m.json", "--drop-first"]) == 0
+        right = self.predict(texts, "test.txt", "m.json")
+        assert "shifted" not in capsys.readouterr().err
+        booster = lightgbm.Booster(model_file=texts / "lgb.txt")
+        assert right == booster.predict(np.pad(TEST.X, ((0, 0), (1, 0))), raw_score=True).tolist() != wrong
+        assert self.predict(texts, "test", "m.json") == right
+
+    def test_a_first_feature_that_is_used_is_not_dropped(self, booster):
+        with pytest.raises(rw.InputError, match="the LightGBM model uses its first feature"):
+            rw.import_model(booster, drop_first=True)
+
+    @pytest.mark.parametrize("data", ["test.txt", "test", "test.csv", "test.rwq"])
+    def test_documents_may_have_more_features_than_a_text_of_ranklib(self, texts, data):
+        (texts / "ca.txt").write_text("## Coordinate Ascent\n1:0.5 4:-0.25\n")
+        frame = pandas.DataFrame(TEST.X, columns=[str(i) for i in range(1, 7)])
+        frame.assign(label=TEST.y, qid=TEST.row_qid).to_csv(texts / "test.csv", index=False)
+        rw.write_queries(TEST, texts / "test.rwq")
+        expected = 0.5 * TEST.X[:, 0].astype(float) - 0.25 * TEST.X[:, 3]
+        assert self.predict(texts, data, "ca.txt") == pytest.approx(expected.tolist())
+        model = rw.load(texts / "ca.txt")
+        assert model.predict(TEST) == pytest.approx(expected)
+        assert model.predict(TEST.X) == pytest.approx(expected)
+        with pytest.raises(rw.InputError, match="the documents have 3 features; the model was trained on 4"):
+            model.predict(TEST.X[:, :3])

@@ -68,6 +68,10 @@ def import_(
     n_features: Annotated[
         int | None, typer.Option(help="The number of features, if a RankLib text does not use the last one.")
     ] = None,
+    drop_first: Annotated[
+        bool,
+        typer.Option("--drop-first", help="Leave out the empty column of a model that read text which counts from 1."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Import a model of another library, and save it as a model of Rankwright."""
@@ -77,7 +81,7 @@ def import_(
     from rankwright.models.model_json import compute_digest
 
     check_outputs({"--model": model}, [source])
-    found = import_model(source, n_features=n_features)
+    found = import_model(source, n_features=n_features, drop_first=drop_first)
     save(found, model)
     if as_json:
         report = {"model": model, "ranker": found.ranker, "scorer": found.scorer.kind}

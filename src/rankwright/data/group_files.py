@@ -142,10 +142,18 @@ class GroupSource(RowSource):
         The number of features of a model without names: the features "1", "2", ... of text with indices.
     features : sequence of str, optional
         The features of a model, for text with indices.
+    zero_based : bool
+        Whether a model without names was trained on such text: its columns are the indices, from 0. Where the text has
+        one index more than the model has columns, index 0 is left out: the model was trained on arrays without it.
     """
 
     def __init__(
-        self, paths: Sequence[Path], groups: Sequence[Path], n_features: int | None, features: Sequence[str] | None
+        self,
+        paths: Sequence[Path],
+        groups: Sequence[Path],
+        n_features: int | None,
+        features: Sequence[str] | None,
+        zero_based: bool = False,
     ) -> None:
         formats = [_find_line_format(path) or "sparse" for path in paths]
         texts = [LINE_FORMATS[name](path) for name, path in zip(formats, paths, strict=True)]
@@ -156,7 +164,7 @@ class GroupSource(RowSource):
             if ((one.weight is None), (one.doc_weight is None)) != (other.weight is None, other.doc_weight is None):
                 raise InputError(f"{one.text.path} and {other.text.path} do not both have weights of one kind")
         width = max(file.text.width for file in self.files)
-        self.features, self._columns = texts[0].choose_features(width, n_features, features)
+        self.features, self._columns = texts[0].choose_features(width, n_features, features, zero_based)
         for file, group in zip(self.files, groups, strict=True):
             weights = "" if file.weight is None else ", query weights"
             weights = weights if file.doc_weight is None else ", document weights"

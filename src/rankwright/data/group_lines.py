@@ -51,7 +51,7 @@ class LabelFirstText(ABC):
 
     @abstractmethod
     def choose_features(
-        self, width: int, n_features: int | None, features: Sequence[str] | None
+        self, width: int, n_features: int | None, features: Sequence[str] | None, zero_based: bool
     ) -> tuple[tuple[str, ...] | None, list[int]]:
         """Return the names of the features to read, if they have any, and their columns."""
 
@@ -90,11 +90,13 @@ class SparseText(LabelFirstText):
             self.n_rows, self.width = self.n_rows + len(y), max(self.width, highest)
 
     def choose_features(
-        self, width: int, n_features: int | None, features: Sequence[str] | None
+        self, width: int, n_features: int | None, features: Sequence[str] | None, zero_based: bool
     ) -> tuple[tuple[str, ...] | None, list[int]]:
         """Return the features by their indices; those of a model without names are called 1, 2, ... ."""
         if features is None:
-            first = 0 if n_features is None else 1
+            if zero_based and n_features is not None and width > n_features + 1:
+                raise InputError(f"{self.path}: indices up to {width - 1}; the model has {n_features} features")
+            first = 0 if n_features is None or (zero_based and width <= n_features) else 1
             columns = list(range(first, first + (n_features or width)))
             return (tuple(map(str, columns)) if n_features is None else None), columns
         for name in features:
@@ -139,7 +141,7 @@ class DenseText(LabelFirstText):
             self.n_rows += len(lines)
 
     def choose_features(
-        self, width: int, n_features: int | None, features: Sequence[str] | None
+        self, width: int, n_features: int | None, features: Sequence[str] | None, zero_based: bool
     ) -> tuple[tuple[str, ...] | None, list[int]]:
         """Return all columns, which have no names; raise InputError if there should be another number of them."""
         expected = n_features or (width if features is None else len(features))

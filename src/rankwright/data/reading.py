@@ -80,6 +80,8 @@ def open_source(
     features: Sequence[str] | None = None,
     categories: Categories | None = None,
     owner: str = "the model",
+    zero_based: bool = False,
+    open_ended: bool = False,
 ) -> RowSource:
     """Return the documents of files as a source of rows; raise InputError if their format is unknown.
 
@@ -98,6 +100,10 @@ def open_source(
         The values of categorical features that a model or other documents have; a value that is not there is missing.
     owner : str
         What has these features and categories, for messages: the model, or the training data.
+    zero_based : bool
+        Whether ``n_features`` without names are the indices of group files, from 0, and not the numbers from 1.
+    open_ended : bool
+        Whether the files may have other than ``n_features`` features; the caller takes the first ones.
     """
     if not paths:
         raise InputError("no file to read; expected at least one")
@@ -112,12 +118,12 @@ def open_source(
             first, other = paths[folders.index(True)], paths[folders.index(False)]
             raise InputError(f"{first} is converted data, {other} is not; expected files of one format")
         roles.check_unused(paths[0], "the columns of converted data were chosen when they were converted")
-        return MappedSource(paths, n_features, features, categories, owner)
+        return MappedSource(paths, None if open_ended else n_features, features, categories, owner)
     files = [file for path in paths for file in find_files(path)]
     groups = [find_group_file(file) if file.is_file() else None for file in files]
     if any(groups):
         roles.check_unused(files[0], "text without a header has no columns to choose")
-        return GroupSource(files, check_all_groups(files, groups), n_features, features)
+        return GroupSource(files, check_all_groups(files, groups), n_features, features, zero_based)
     formats = [recognise_format(file) for file in files]
     for file, name in zip(files, formats, strict=True):
         if name != formats[0]:
@@ -126,9 +132,9 @@ def open_source(
         roles.check_unused(paths[0], "LETOR text has no columns")
         if features and features[0] == "0" and all(name.isdecimal() for name in features):
             raise InputError(f"{files[0]}: LETOR text counts features from 1; {owner} has a feature 0")
-        return LetorSource(files, n_features)
+        return LetorSource(files, None if open_ended else n_features)
     source = TableSource([TABLE_FILES[formats[0]](file) for file in files], roles, features, categories, owner)
-    if n_features is not None and len(source.columns.features) != n_features:
+    if n_features is not None and not open_ended and len(source.columns.features) != n_features:
         raise InputError(f"{files[0]}: {len(source.columns.features)} columns of features; expected {n_features}")
     return source
 

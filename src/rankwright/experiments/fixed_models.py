@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -16,7 +15,7 @@ from rankwright.experiments.methods import Method, Params, check_method_name
 from rankwright.models.imports import as_model
 from rankwright.models.model import Model
 from rankwright.models.model_files import load
-from rankwright.models.model_json import format_model
+from rankwright.models.model_json import compute_digest
 from rankwright.rankers import Ranker
 
 
@@ -43,7 +42,7 @@ class FixedModel:
     model: Model
     name: str
     path: str | None  # of the file
-    digest: str  # of the whole model: another one is another method
+    digest: str  # of what determines its scores: a model with another one is another method
     measure: ClassVar[None] = None  # it is trained on none
     n_candidates: ClassVar[int] = 1
 
@@ -52,8 +51,8 @@ class FixedModel:
         path = str(Path(model).expanduser().resolve()) if isinstance(model, str | PathLike) else None
         own = as_model(model) if path is None else load(path)
         default = own.ranker if path is None else Path(path).name.partition(".")[0]
-        digest = hashlib.blake2b(format_model(own).encode(), digest_size=16).hexdigest()
-        for key, value in {"model": own, "name": name or default, "path": path, "digest": digest}.items():
+        values = {"model": own, "name": name or default, "path": path, "digest": compute_digest(own)}
+        for key, value in values.items():
             object.__setattr__(self, key, value)
 
     @property

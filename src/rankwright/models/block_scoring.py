@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError
+from rankwright.basics.errors import InputError, UnnamedFeaturesWarning, warn
 from rankwright.basics.files import StrPath
 from rankwright.data.column_roles import ColumnRoles
+from rankwright.data.letor_source import LetorSource
 from rankwright.data.queries import Queries
 from rankwright.data.reading import open_source
 from rankwright.data.row_sources import RowBlock, RowSource, join_blocks
+from rankwright.models.imports.first_columns import uses_first_feature
 from rankwright.models.model import Model
+from rankwright.runtime.backends import Backend
 
 
 def open_for_model(model: Model, paths: Sequence[StrPath], roles: ColumnRoles) -> RowSource:
@@ -23,7 +26,31 @@ def open_for_model(model: Model, paths: Sequence[StrPath], roles: ColumnRoles) -
     for role in ("features", "categorical"):
         if role in roles.list_given():
             raise InputError(f"{role} (--{role}) with a model; expected neither: the model knows its features")
-    return open_source(paths, roles, model.n_features, features=model.features, categories=model.categories)
+    known: dict[str, Any] = {"features": model.features, "categories": model.categories}
+    known |= {"zero_based": model.is_zero_based, "open_ended": model.is_open_ended}
+    source = open_source(paths, roles, model.n_features, **known)
+    return _FirstFeatures(source, model.n_features) if model.is_open_ended else source
+
+
+class _FirstFeatures(RowSource):
+    """The documents of a source with the first features only; those that a block of rows lacks are 0."""
+
+    def __init__(self, source: RowSource, n_features: int) -> None:
+        self.features = None if source.features is None else source.features[:n_features]
+        self.has_grades = source.has_grades
+        self._source, self._n_features = source, n_features
+
+    def read(self, backend: Backend | None = None) -> Queries:
+        """Read all documents."""
+        return join_blocks(self.read_blocks(), features=self.features, categories=self.categories)
+
+    def read_blocks(self) -> Iterator[RowBlock]:
+        """Yield the documents in the blocks of the source."""
+        for block in self._source.read_blocks():
+            lacking, found = max(self._n_features - block.X.shape[1], 0), self._source.categories
+            self.categories = None if found is None else found[: self._n_features]
+            yield block._replace(X=np.pad(block.X[:, : self._n_features], ((0, 0), (0, lacking))))
+        self.unretrieved = self._source.unretrieved
 
 
 def score_blocks(models: Sequence[Model], source: RowSource) -> Iterator[tuple[RowBlock, list[Floats]]]:
@@ -36,8 +63,10 @@ def score_blocks(models: Sequence[Model], source: RowSource) -> Iterator[tuple[R
         yield make_block(queries), [model.predict(queries) for model in models]
         return
     first_row = 0
+    shifted = [model for model in models if isinstance(source, LetorSource) and _may_be_shifted(model)]
     for block in source.read_blocks():
         n = len(block.X)
+        shifted = [] if shifted and block.X[:, -1].any() else shifted
         queries = Queries(
             *(block.X, None, np.array([0, n]), np.zeros(1, int)),
             features=source.features,
@@ -45,6 +74,19 @@ def score_blocks(models: Sequence[Model], source: RowSource) -> Iterator[tuple[R
         )
         yield block, [model.predict_rows(queries, first_row) for model in models]
         first_row += n
+    for model in shifted:
+        warn(
+            f"the {model.ranker} model never uses feature 1, and feature {model.n_features} is 0 in all documents: all "
+            f"features may be shifted by one. {model.ranker} keeps the numbers of text that counts from 1 as columns "
+            "from 0. If it read such text, import the model without its empty column: rankwright import FILE "
+            "--drop-first, or rw.import_model(..., drop_first=True)",
+            UnnamedFeaturesWarning,
+        )
+
+
+def _may_be_shifted(model: Model) -> bool:
+    """Return whether a model counts columns from 0 and does not use the first, as if its text had counted from 1."""
+    return model.is_zero_based and not uses_first_feature(model)
 
 
 def score_documents(

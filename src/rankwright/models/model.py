@@ -23,6 +23,8 @@ from rankwright.scorers.linear import QueryScaling
 
 CATEGORY_RANKERS = ("BoostedTrees", "DirectRankTrees", "LambdaMART", "MART")
 NAN_RANKERS = (*CATEGORY_RANKERS, "RankBoost")
+_ZERO_BASED = ("LightGBM", "XGBoost")  # libraries whose columns are the indices of label-first text, from 0
+_OPEN_ENDED = ("RankLib",)  # libraries whose models know the largest feature that they use, and no number of features
 
 
 class Fitted(Protocol):
@@ -73,6 +75,16 @@ class Model:
     history: list[dict[str, Any]] = field(default_factory=list)
     categories: Categories | None = None
 
+    @property
+    def is_zero_based(self) -> bool:
+        """Whether its columns, which have no names, are the indices of features in text that counts from 0."""
+        return self.features is None and self.ranker in _ZERO_BASED and not self.params.get("drop_first")
+
+    @property
+    def is_open_ended(self) -> bool:
+        """Whether documents may have more features than it knows, which it does not use."""
+        return self.features is None and self.ranker in _OPEN_ENDED
+
     def to_model(self) -> Model:
         """Return the model itself."""
         return self
@@ -108,6 +120,8 @@ class Model:
 
     def adapt(self, queries: Queries, first_row: int = 0) -> Queries:
         """Return documents as the scorer takes them: checked, categories in the model's numbers, and scaled."""
+        if self.is_open_ended and queries.n_features > self.n_features:
+            queries = keep_first_features(queries, self.n_features)
         check_features(queries, self.n_features, self.features, "the model was trained on")
         if self.features is None and queries.features is not None:
             self._warn_of_names(queries.features)
@@ -160,6 +174,13 @@ def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, ND
             )
         ranked[query] = rows[:k] if names is None else names[rows[:k]]
     return ranked
+
+
+def keep_first_features(queries: Queries, n: int) -> Queries:
+    """Return documents with their first ``n`` features."""
+    names, categories = (None if each is None else each[:n] for each in (queries.features, queries.categories))
+    X = np.ascontiguousarray(queries.X[:, :n])
+    return queries.replace(X=X, features=names, categories=categories)
 
 
 def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | None, where: str) -> None:

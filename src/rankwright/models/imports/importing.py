@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import StrPath, open_binary
+from rankwright.models.imports.first_columns import drop_first_feature
 from rankwright.models.model import Model
 from rankwright.models.model_json import parse_model
 
@@ -37,7 +38,9 @@ class _Library(Protocol):
         ...
 
 
-def import_model(source: Any, *, features: Sequence[str] | None = None, n_features: int | None = None) -> Model:
+def import_model(
+    source: Any, *, features: Sequence[str] | None = None, n_features: int | None = None, drop_first: bool = False
+) -> Model:
     """Return a model of another library as a ``Model``, which predicts, is compared, explained, polished and exported.
 
     Parameters
@@ -50,6 +53,9 @@ def import_model(source: Any, *, features: Sequence[str] | None = None, n_featur
     n_features : int, optional
         The number of features of the documents. A text of RankLib names only those it uses, so that without it the
         number is the largest of them. Other models know theirs.
+    drop_first : bool
+        Whether to leave out the first column, which the model must not use. LightGBM and XGBoost keep the numbers of
+        LibSVM text as columns from 0; where the text counts from 1, as LETOR does, column 0 is empty.
 
     Returns
     -------
@@ -63,6 +69,7 @@ def import_model(source: Any, *, features: Sequence[str] | None = None, n_featur
         raise InputError(f"n_features={n_features} with a model that knows its number of features; leave it out")
     else:
         model = _import_object(source)
+    model = drop_first_feature(model) if drop_first else model
     return model if features is None else _with_names(model, features)
 
 
