@@ -10,7 +10,7 @@ from typing import Any
 
 from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import StrPath
-from rankwright.data.categories import Categories, as_values, list_categorical
+from rankwright.data.categories import Categories, as_values
 from rankwright.data.feature_numbers import convert_columns_to_numbers, convert_numbers_to_columns
 from rankwright.models.model import Model, to_json_value
 from rankwright.scorers import read_scorer
@@ -131,10 +131,10 @@ def _build_model(content: Mapping[str, Any]) -> Model:
     scorer = read_scorer(content["scorer"])
     if not scorer.accepts(n_features):
         raise InputError(f"the scorer does not fit {n_features} features")
-    categories = _check_categories(content.get("categories"), n_features)
-    split = set() if scorer.trees is None else scorer.trees.forest.categorical
-    if not split <= set(list_categorical(categories)):
+    split = frozenset() if scorer.trees is None else scorer.trees.forest.categorical
+    if split and "categories" not in content:  # null: the numbers of the features are the categories
         raise InputError(f"trees split feature {min(split) + 1} by category; expected its values in categories")
+    categories = _check_categories(content.get("categories"), n_features)
     return Model(
         content["ranker"],
         convert_numbers_to_columns(content["params"]),

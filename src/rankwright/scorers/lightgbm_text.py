@@ -55,13 +55,14 @@ class Forest:
         for name in ("num_class", "num_tree_per_iteration"):
             if header.get(name) != "1":
                 raise InputError(f"{name}={quote(header.get(name))} in LightGBM's text; expected one score a document")
-        if "\naverage_output" in head:
-            raise InputError("LightGBM's text is of a random forest, whose trees are averaged; expected a sum")
         if not blocks or not rest:
             raise InputError("LightGBM's text ends before its trees do")
         kept = _check_header({name: header[name] for name in _HEADER if name in header})
         n_features = int(kept["max_feature_idx"]) + 1
-        return cls(kept, tuple(parse_tree(_parse_lines(block), n_features) for block in blocks))
+        trees = [parse_tree(_parse_lines(block), n_features) for block in blocks]
+        if "\naverage_output\n" in head:  # a random forest, whose score is the mean of its trees
+            trees = [tree.scale(1.0 / len(trees)) for tree in trees]
+        return cls(kept, tuple(trees))
 
     @classmethod
     def from_trees(cls, trees: Iterable[Tree], n_features: int) -> Forest:

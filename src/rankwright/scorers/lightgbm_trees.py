@@ -33,7 +33,7 @@ COLUMNS = (
     "internal_count",
 )
 _OF_CATEGORIES = ("cat_boundaries", "cat_threshold")  # where the set of each split begins, and the words of all sets
-CATEGORICAL, DEFAULT_LEFT, MISSING_NAN = 1, 2, 8  # bits of decision_type
+CATEGORICAL, DEFAULT_LEFT, MISSING_ZERO, MISSING_NAN = 1, 2, 4, 8  # bits of decision_type
 MAX_LEAVES = 1 << 16  # of a tree: leaves are numbered with two bytes
 
 
@@ -145,7 +145,10 @@ def make_leaf(value: float) -> Tree:
 def parse_tree(lines: dict[str, str], n_features: int) -> Tree:
     """Return the tree that these entries of LightGBM's text describe; raise InputError unless they are valid."""
     if lines.get("is_linear", "0") != "0":
-        raise InputError("a tree with linear leaves in LightGBM's text; expected leaves with one value")
+        raise InputError(
+            "a tree with linear leaves in LightGBM's text; expected leaves with one value: train it with "
+            "linear_tree=false"
+        )
     columns = {name: _parse_numbers(lines.get(name, ""), name) for name in COLUMNS}
     shrinkage = _parse_numbers(lines.get("shrinkage", "1"), "shrinkage")
     n = len(columns["leaf_value"])
@@ -156,6 +159,7 @@ def parse_tree(lines: dict[str, str], n_features: int) -> Tree:
         raise InputError(f"num_leaves={quote(lines.get('num_leaves'))} of a tree in LightGBM's text; found {n}")
     columns |= {name: _fill_leaves(columns[name], n) for name in ("leaf_weight", "leaf_count")}
     _check_shape(columns, n, n_features)
+    columns["decision_type"] = _replace_missing_zero(columns["decision_type"], columns["threshold"])
     if lines.get("num_cat") != "0":
         columns |= {name: _parse_numbers(lines.get(name, ""), name) for name in _OF_CATEGORIES}
     _check_categories(columns, lines.get("num_cat"))
@@ -209,8 +213,23 @@ def _check_shape(columns: Mapping[str, Any], n: int, n_features: int) -> None:
         raise InputError(f"a split of a feature in LightGBM's text that is not one of {n_features}")
     if any((columns[name] < 0).any() for name in ("leaf_count", "internal_count")):
         raise InputError("a count below 0 in a tree of LightGBM's text")
-    if (columns["decision_type"] & ~(CATEGORICAL | DEFAULT_LEFT | MISSING_NAN)).any():
-        raise InputError("a split in LightGBM's text with 0 for missing; expected NaN for missing values")
+    if (columns["decision_type"] & ~(CATEGORICAL | DEFAULT_LEFT | MISSING_ZERO | MISSING_NAN)).any():
+        raise InputError("decision_type in LightGBM's text has a bit without a meaning")
+
+
+def _replace_missing_zero(kind: Ints, threshold: Floats) -> Ints:
+    """Return kinds of splits for NaN in place of those that take 0 for missing.
+
+    Raise InputError if such a split sends 0, and with it a missing value, to the side where its threshold does not.
+    """
+    takes_zero = (kind & MISSING_ZERO).astype(bool) & ~(kind & CATEGORICAL).astype(bool)
+    if (takes_zero & ((kind & DEFAULT_LEFT).astype(bool) != (threshold >= 0.0))).any():
+        raise InputError(
+            "a split in LightGBM's text that takes 0 for missing and sends it to the other side of its threshold; "
+            "expected NaN for missing values: train it with zero_as_missing=false"
+        )
+    replaced: Ints = np.where(takes_zero, (kind & ~MISSING_ZERO) | MISSING_NAN, kind & ~MISSING_ZERO)
+    return replaced
 
 
 def _check_categories(columns: Mapping[str, Any], num_cat: str | None) -> None:

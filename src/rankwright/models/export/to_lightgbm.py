@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from rankwright.basics.errors import InputError, quote
+from rankwright.data.categories import Categories, list_categorical
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
 from rankwright.scorers.lightgbm_text import Forest, are_valid_names
 from rankwright.scorers.lightgbm_trees import Tree, make_leaf
@@ -43,7 +45,19 @@ class LightGBMTarget(Target):
             for feature in near_zero
         ]
         gaps = [gap for feature in near_zero for gap in ((feature, 0.0, _NEAR_ZERO), (feature, -_NEAR_ZERO, 0.0))]
-        return ExportedFiles(forest.text().encode(), notes=notes, gaps=gaps)
+        text = forest.text()
+        if request.categories is not None:
+            text = _add_categories(text, request.categories)
+            notes.append("Give LightGBM a data frame whose columns of categories have texts, or the numbers of these.")
+        return ExportedFiles(text.encode(), notes=notes, gaps=gaps)
+
+
+def _add_categories(text: str, categories: Categories) -> str:
+    """Return LightGBM's text with the values of categories, and the columns that they belong to."""
+    columns = list_categorical(categories)
+    listed = f"parameters:\n[categorical_feature: {','.join(map(str, columns))}]\n"
+    values = json.dumps([categories[column] for column in columns])
+    return text.replace("parameters:\n", listed, 1) + f"\npandas_categorical:{values}\n"
 
 
 def _list_features_split_near_zero(trees: Sequence[Tree]) -> list[int]:
