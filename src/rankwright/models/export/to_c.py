@@ -94,7 +94,10 @@ class CTarget(Target):
                 f"underscores, a letter first, at most {_MAX_NAME}: give another model name"
             )
         blocks = [_write_head(request), *_write_names(request), *_write_functions(request.parts, name)]
-        return ExportedFiles("\n".join([*blocks, _write_score(request.parts, name)]).encode())
+        notes = [f"compile it with: cc -std=c99 -O2 -c {request.file_name}, and link with -lm; call {name}_score(x)"]
+        if request.categories is not None:
+            notes.append(f"a feature with categories takes the place of its value in {name}_categories..., from 0")
+        return ExportedFiles("\n".join([*blocks, _write_score(request.parts, name)]).encode(), notes=notes)
 
 
 def _write_head(request: ExportRequest) -> str:

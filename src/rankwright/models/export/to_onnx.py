@@ -26,7 +26,11 @@ class OnnxTarget(Target):
 
     def build(self, request: ExportRequest) -> ExportedFiles:
         """Return the ONNX file; names of features and values of categories are in its metadata."""
-        return ExportedFiles(write_onnx(request))
+        shape = f"(N, {request.parts.n_features})"
+        notes = [f"the input {INPUT} is float32 of shape {shape}, NaN where missing; the output is {OUTPUT}, (N, 1)"]
+        if request.parts.kinds & {"categories"}:
+            notes.append("a feature with categories takes the place of its value in the metadata categories, from 0")
+        return ExportedFiles(write_onnx(request), notes=notes)
 
 
 def write_onnx(request: ExportRequest) -> bytes:
