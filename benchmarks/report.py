@@ -19,6 +19,8 @@ _PACKAGES = (
     "lightgbm",
     "xgboost-cpu",
     "xgboost",
+    "onnxruntime",
+    "tl2cgen",
     "fastrank",
     "ranx",
     "pytrec-eval-terrier",
