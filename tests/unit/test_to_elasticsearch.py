@@ -79,20 +79,39 @@ def test_the_feature_set_has_a_place_for_each_query():
 
 
 def test_the_request_logs_features_and_scores():
-    body = build(wrap(Linear(np.ones(2))), model_name="best").scoring_request["body"]
+    body = build(wrap(Linear(np.ones(2))), model_name="best").scoring_request["documents"]["body"]
     assert body["query"]["bool"]["must"][0]["sltr"]["model"] == "best"
     assert body["ext"]["ltr_log"]["log_specs"]["named_query"] == body["query"]["bool"]["must"][0]["sltr"]["_name"]
+
+
+def test_the_features_of_rows_are_parameters_of_the_search():
+    features = build(wrap(Linear(np.ones(2)))).scoring_request["rows"]["featureset"]["features"]
+    assert features[1] == {
+        "name": "clicks",
+        "params": ["row_value_1", "row_has_1"],
+        "template_language": "derived_expression",
+        "template": "row_value_1/row_has_1",
+    }
+    assert [feature["name"] for feature in features] == ["bm25", "clicks"]
 
 
 def test_files_are_written_together(tmp_path):
     written = rw.export(make_model("trees"), TARGET, tmp_path / "movies.json", names={"bm25": "title score"})
     assert [path.name for path in written] == ["movies.json", "movies.json.featureset.json", "movies.json.parity.json"]
     names = ["title score", *NAMES[1:]]
-    parity = json.loads((tmp_path / "movies.json.parity.json").read_text())
-    assert parity["features"] == names
-    X = np.array([[np.nan if value is None else value for value in row] for row in parity["rows"]], np.float32)
-    scores = ltr_plugin.score(tmp_path / "movies.json", X, names)
-    assert (np.abs(scores - parity["scores"]) <= parity["tolerances"]).all()
+    parity = tmp_path / "movies.json.parity.json"
+    assert json.loads(parity.read_text())["features"] == names
+    scores = ltr_plugin.score(tmp_path / "movies.json", read_given_values(parity), names)
+    assert rw.check_parity(make_model("trees"), parity, scores).is_equal
+    assert not rw.check_parity(make_model("trees"), parity, np.append(scores[1:], 0.0)).is_equal
+
+
+def read_given_values(path):
+    """The features of a parity file's rows, as quotients of the parameters that docs/engines/elasticsearch.md sends."""
+    rows = json.loads(path.read_text())["rows"]
+    values = np.array([[value or 0.0 for value in row] for row in rows])
+    with np.errstate(invalid="ignore"):
+        return (values / [[int(value is not None) for value in row] for row in rows]).astype(np.float32)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ class PluginTarget(Target):
             {".featureset.json": (json.dumps(features, indent=1) + "\n").encode()},
             offset,
             notes,
-            make_logging_request(name),
+            _make_scoring_request(request),
         )
 
     def _describe_missing(self, trees: list[Tree]) -> list[str]:
@@ -197,16 +197,26 @@ def _make_template(name: str) -> dict[str, Any]:
     return {"name": name, "params": [PARAMETER], "template_language": "mustache", "template": {PLACEHOLDER: {}}}
 
 
-def make_logging_request(model_name: str) -> dict[str, Any]:
-    """Return the search that returns documents with their logged features and the model's scores."""
-    ranking = {"sltr": {"_name": "logged", "model": model_name, "params": {PARAMETER: "KEYWORDS"}}}
+def _make_scoring_request(request: ExportRequest) -> dict[str, Any]:
+    """Return the search for documents with their logged features and scores, and a feature set that takes given values.
+
+    A feature of that set is a quotient of two parameters of the search, a value and 1. It is missing if both are 0.
+    """
+    ranking = {"sltr": {"_name": "logged", "model": request.model_name, "params": {PARAMETER: "KEYWORDS"}}}
     documents = {"terms": {"_id": ["DOCUMENT_ID"]}}
-    return {
-        "method": "POST",
-        "path": "/INDEX/_search",
-        "body": {
-            "size": 100,
-            "query": {"bool": {"filter": [documents], "must": [ranking]}},
-            "ext": {"ltr_log": {"log_specs": {"name": "main", "named_query": "logged"}}},
-        },
+    search = {
+        "size": 100,
+        "query": {"bool": {"filter": [documents], "must": [ranking]}},
+        "ext": {"ltr_log": {"log_specs": {"name": "main", "named_query": "logged"}}},
     }
+    features = [_make_given_feature(at, name) for at, name in enumerate(request.names)]
+    return {
+        "documents": {"method": "POST", "path": "/INDEX/_search", "body": search},
+        "rows": {"featureset": {"features": features}},
+    }
+
+
+def _make_given_feature(at: int, name: str) -> dict[str, Any]:
+    """Return a feature whose value is given in the search, by its number in the rows of the parity file."""
+    params = [f"row_value_{at}", f"row_has_{at}"]
+    return {"name": name, "params": params, "template_language": "derived_expression", "template": "/".join(params)}
