@@ -82,7 +82,8 @@ def test_a_name_that_elasticsearch_refuses_is_refused(name, tmp_path):
 @pytest.mark.parametrize("name", ["m", "movies-2.1_b", "m" * 64])
 def test_other_names_are_taken(name):
     request = build(make_model("trees"), TARGET, model_name=name).scoring_request
-    assert request["body"]["rescore"]["learning_to_rank"]["model_id"] == name
+    assert request["documents"]["body"]["rescore"]["learning_to_rank"]["model_id"] == name
+    assert request["rows"]["input"]["field_names"] == list(make_model("trees").features)
 
 
 def test_linear_models_are_refused(tmp_path):

@@ -132,15 +132,20 @@ def _describe_next(request: ExportRequest) -> str:
 
 
 def _make_scoring_request(model_name: str, names: list[str]) -> dict[str, Any]:
-    """Return the search that returns documents with their features, as scores of named queries, and their scores."""
+    """Return the search for documents with their features and scores, and a way to score given values.
+
+    Features of documents are the scores of named queries. For given values, the same definition is a regression model,
+    which takes documents in a request.
+    """
     named = [{"bool": {"must": {PLACEHOLDER: {}}, "_name": name}} for name in names]
     rescorer = {"model_id": model_name, "params": {PARAMETER: "KEYWORDS"}}
+    search = {
+        "size": 100,
+        "query": {"bool": {"filter": {"ids": {"values": ["DOCUMENT_ID"]}}, "should": named}},
+        "rescore": {"window_size": 100, "learning_to_rank": rescorer},
+    }
+    path = "/INDEX/_search?include_named_queries_score=true"
     return {
-        "method": "POST",
-        "path": "/INDEX/_search?include_named_queries_score=true",
-        "body": {
-            "size": 100,
-            "query": {"bool": {"filter": {"ids": {"values": ["DOCUMENT_ID"]}}, "should": named}},
-            "rescore": {"window_size": 100, "learning_to_rank": rescorer},
-        },
+        "documents": {"method": "POST", "path": path, "body": search},
+        "rows": {"inference_config": {"regression": {}}, "input": {"field_names": names}},
     }
