@@ -15,7 +15,12 @@ from rankwright.models.export import solr_thresholds
 from rankwright.models.export.exporting import find_target, make_request
 from rankwright.models.export.parity_rows import choose_rows
 from rankwright.models.export.score_parts import split_scorer
-from rankwright.models.export.solr_thresholds import SLACK, choose_scaling_of_thresholds, find_solr_thresholds
+from rankwright.models.export.solr_thresholds import (
+    SLACK,
+    ThresholdScaling,
+    choose_scaling_of_thresholds,
+    find_solr_thresholds,
+)
 from rankwright.models.model import Model
 from rankwright.scorers import Linear, Network, Trees, WeightedSum
 from rankwright.scorers.lightgbm_text import Forest
@@ -66,7 +71,7 @@ def test_a_threshold_is_found_wherever_there_is_one(threshold):
         assert not is_exact or written + SLACK == own
 
 
-@pytest.mark.parametrize("thresholds", [[0.5, 20.0], [0.0, -3e-7, 1e-9], [1e-35, 7.0], [-1e-35, 1e-35], [np.inf, 1e-8]])
+@pytest.mark.parametrize("thresholds", [[0.5, 20.0], [0.0, -3e-7, 1e-9], [2e-35, 7.0], [-1e-35, 2e-35], [np.inf, 1e-8]])
 def test_every_float_is_on_the_side_of_the_model(thresholds, tmp_path):
     model = make_tree_model(*(split(t, missing_left=t >= 0) for t in thresholds))
     near = np.clip(np.array([*thresholds, 0.0, -0.0, 1e-45, 3e38], np.float64), -3e38, 3e38).astype(np.float32)
@@ -82,12 +87,26 @@ def test_ordinary_thresholds_need_no_normalizer(tmp_path):
     assert written["params"]["trees"][0]["root"]["threshold"] == "4.249999"
 
 
-def test_the_zero_split_of_lightgbm_moves_to_0_beside_a_huge_threshold():
+def test_the_zero_split_of_lightgbm_moves_to_0(tmp_path):
+    """Values between 0 and 1e-35, which LightGBM takes for 0, are named in a note; the split below 0 stays exact."""
     zero = 1.0000000180025095e-35
-    found = choose_scaling_of_thresholds(np.array([zero, 2.0**41]))
-    assert found is not None
-    assert found.moves_zero_split
-    assert (found.write(np.array([zero, 2.0**41])) + SLACK).tolist() == [0.0, 2.0**41]
+    model = make_tree_model(split(zero), split(-zero, missing_left=False, feature=1))
+    X = np.array([[0.0, 0.0], [2e-35, -1e-35], [-1.0, -1.1e-35], [-0.0, -1e-13], [1.0, 1.0]], np.float32)
+    assert np.array_equal(score(model, X, tmp_path), model.scorer(X))
+    features = json.loads((tmp_path / "m.json").read_text())["features"]
+    assert ["norm" in feature for feature in features] == [False, True]
+    target = find_target("solr")
+    files = target.build(make_request(model, target, Path("m.json"), None, None))
+    assert files.gaps == [(0, 0.0, 1.01e-35)]
+    assert files.notes[0] == "Values between 0 and 1e-35 are above 0 in Solr, and 0 in the model (1)."
+
+
+@given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=5))
+def test_the_factor_is_the_least_that_is_exact(thresholds):
+    own = np.array(thresholds, np.float64)
+    found = choose_scaling_of_thresholds(own)
+    able = [e for e in range(127) if ThresholdScaling(e).is_exact(own)]
+    assert (found.exponent if found else None) == (able[0] if able else None)
 
 
 def test_thresholds_that_solr_cannot_hold_are_refused(tmp_path):
@@ -181,6 +200,7 @@ def swap_missing(monkeypatch):
 def test_a_wrong_exporter_is_caught(break_exporter, monkeypatch, tmp_path):
     model = make_model("trees with missing")
     X = choose_rows(split_scorer(model.scorer, N_FEATURES), 1_000)
+    X[(X > 0.0) & (X < 1.01e-35)] = 0.0  # which a note names
     expected = model.scorer(X)
 
     def count_differences():

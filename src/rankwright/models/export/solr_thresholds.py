@@ -12,6 +12,7 @@ from rankwright.models.export.score_parts import round_down_to_float32
 
 SLACK = np.float32(1e-6)  # Solr goes left on x <= fl32(threshold + SLACK)
 _ZERO_SPLIT = 1.0000000180025095e-35  # LightGBM's threshold between 0 and all positive values
+ABOVE_ZERO_SPLIT = 1.01e-35
 _MAX_EXPONENT = 126  # 2^-126 is the least normal float32
 
 
@@ -67,14 +68,17 @@ class ThresholdScaling(NamedTuple):
 def choose_scaling_of_thresholds(thresholds: Floats) -> ThresholdScaling | None:
     """Return the least factor with which Solr can hold all thresholds of a feature; None if there is none.
 
-    There is none where some thresholds are so small that they need a factor with which others overflow. Only then
-    LightGBM's threshold of 1e-35 is moved to 0.
+    There is none where some thresholds are so small that they need a factor with which others overflow. LightGBM's
+    threshold of 1e-35 is moved to 0: it takes values between them for 0, and a factor for its sake would be huge.
     """
-    for moves_zero_split in (False, True):
-        for exponent in range(_MAX_EXPONENT + 1):
-            found = ThresholdScaling(exponent, moves_zero_split)
-            if found.is_exact(thresholds):
-                return found
+    moves_zero_split = bool((thresholds == _ZERO_SPLIT).any())
+    least = np.abs(ThresholdScaling(0, moves_zero_split).scale(thresholds).astype(np.float64))
+    # with the slack all sums below 2^-19 are multiples of 2^-43: smaller factors cannot do
+    start = max(0, -43 - int(np.floor(np.log2(least[least > 0.0].min(initial=1.0)))) - 1)
+    for exponent in range(start, _MAX_EXPONENT + 1):
+        found = ThresholdScaling(exponent, moves_zero_split)
+        if found.is_exact(thresholds):
+            return found
     return None
 
 

@@ -51,7 +51,7 @@ def _parse_count(lines: Sequence[Token], at: int, least: int) -> int:
     if at >= len(lines):
         where = lines[-1].line if lines else 1
         raise InputError(f"line {where}: the text ends; expected the layers of a network")
-    text, line = lines[at]
+    text, line = lines[at].text, lines[at].line
     if not (text.isascii() and text.isdigit() and len(text) < 10) or int(text) < least:
         raise InputError(f"line {line}: {quote(text)} in place of a number of layers or neurons")
     return int(text)

@@ -14,7 +14,7 @@ from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import parse_decimals
 from rankwright.scorers.lightgbm_trees import MAX_LEAVES, Tree
 
-_TOKEN = re.compile(r"<[^<>]*>|[^<>]+|[<>]")
+_TOKEN = re.compile(r"(<(/?[A-Za-z]+)[^<>]*>)|([^<>]+)|([<>])")  # a tag and its name, a text, a mark that is neither
 _WEIGHT = re.compile(r"""<tree\s(?:[^<>]*\s)?weight\s*=\s*["']([^"'<>]*)["'][^<>]*>""")
 
 
@@ -23,11 +23,7 @@ class Token(NamedTuple):
 
     text: str
     line: int
-
-    @property
-    def tag(self) -> str:
-        """The name of a tag, with a slash if it closes; a text has none."""
-        return re.split(r"[\s>]", self.text[1:], maxsplit=1)[0] if self.text.startswith("<") else ""
+    tag: str = ""  # the name of a tag, with a slash if it closes
 
 
 def parse_ensembles(lines: Sequence[str]) -> list[list[Tree]]:
@@ -37,7 +33,7 @@ def parse_ensembles(lines: Sequence[str]) -> list[list[Tree]]:
     while not tokens.is_at_end:
         tokens.take("ensemble")
         trees = []
-        while tokens.peek() == "tree":
+        while tokens.peek().tag == "tree":
             trees.append(_parse_tree(tokens))
         tokens.take("/ensemble")
         ensembles.append(trees)
@@ -48,35 +44,32 @@ class _TokenReader:
     """The tokens of a text, read one after the other; what is not expected is an error with its line."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self._tokens = list(_list_tokens(lines))
+        self._tokens = [*_list_tokens(lines), Token("", len(lines))]
         self._at = 0
-        self._end = Token("", len(lines))
 
     @property
     def is_at_end(self) -> bool:
         """Whether all tokens are read."""
-        return self._at == len(self._tokens)
+        return self._at == len(self._tokens) - 1
 
-    def peek(self) -> str:
-        """Return the name of the next tag; an empty text at the end."""
-        return "" if self.is_at_end else self._tokens[self._at].tag
+    def peek(self) -> Token:
+        """Return the next token; an empty one at the end."""
+        return self._tokens[self._at]
 
-    def take(self, *expected: str) -> Token:
-        """Return the next token, a tag of one of these names; raise InputError for anything else."""
-        found = self._end if self.is_at_end else self._tokens[self._at]
-        if found.tag not in expected:
-            tags = " or ".join(f"<{name}>" for name in expected)
+    def take(self, expected: str) -> Token:
+        """Return the next token, a tag of this name; raise InputError for anything else."""
+        found = self._tokens[self._at]
+        if found.tag != expected:
             what = f"found {quote(found.text)}" if found.text else "the text ends"
-            raise InputError(f"line {found.line}: {what}; expected {tags}")
+            raise InputError(f"line {found.line}: {what}; expected <{expected}>")
         self._at += 1
         return found
 
     def take_content(self, tag: str) -> Token:
         """Return the text between an opening and a closing tag."""
-        opened = self.take(tag)
-        content = Token("", opened.line)
-        if not self.is_at_end and not self.peek():
-            content = self._tokens[self._at]
+        content = Token("", self.take(tag).line)
+        if self.peek().text and not self.peek().tag:
+            content = self.peek()
             self._at += 1
         self.take(f"/{tag}")
         return content
@@ -87,12 +80,13 @@ def _list_tokens(lines: Sequence[str]) -> Iterator[Token]:
     for number, line in enumerate(lines, start=1):
         if line.lstrip().startswith("#"):
             continue
-        for found in _TOKEN.findall(line):
-            text = found.strip()
-            if text in ("<", ">"):
+        for tag, name, text, mark in _TOKEN.findall(line):
+            if mark:
                 raise InputError(f"line {number}: a tag that is broken; expected whole tags, as RankLib writes them")
-            if text:
-                yield Token(text, number)
+            if tag:
+                yield Token(tag, number, name)
+            elif text.strip():
+                yield Token(text.strip(), number)
 
 
 def _parse_tree(tokens: _TokenReader) -> Tree:
@@ -109,7 +103,7 @@ def _parse_tree(tokens: _TokenReader) -> Tree:
     path: list[int] = []  # the nodes on the way to the next split
     while not children or path:
         tokens.take("split")
-        if tokens.peek() == "feature":
+        if tokens.peek().tag == "feature":
             child = len(children)
             ids.append(parse_feature_id(tokens.take_content("feature")))
             thresholds.append(tokens.take_content("threshold"))
