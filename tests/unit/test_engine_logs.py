@@ -42,6 +42,18 @@ def solr_doc(document, features, between="=", after=",", field="[features]"):
     return {"id": document, "score": 1.0, field: text}
 
 
+def vespa_hit(document, features, field="matchfeatures"):
+    return {"id": f"id:shop::{document}", "relevance": 1.5, "fields": {"sku": document, field: features}}
+
+
+def vespa_response(*hits, **more):
+    return {"root": {"id": "toplevel", "relevance": 1.0, "coverage": {"full": True}, "children": list(hits), **more}}
+
+
+VESPA = {
+    query: vespa_response(*({**vespa_hit(*hit), "id": hit[0]} for hit in hits.items()))
+    for query, hits in LOGGED.items()
+}
 PLUGIN = {query: plugin_response(*(plugin_hit(*hit) for hit in hits.items())) for query, hits in LOGGED.items()}
 SOLR = {query: solr_response(*(solr_doc(*hit) for hit in hits.items()), q=query) for query, hits in LOGGED.items()}
 
@@ -65,7 +77,9 @@ def write(tmp_path):
     return lambda *values, name="hits.jsonl": write_lines(tmp_path / name, values)
 
 
-@pytest.mark.parametrize(("engine", "responses"), [("elasticsearch", PLUGIN), ("opensearch", PLUGIN), ("solr", SOLR)])
+@pytest.mark.parametrize(
+    ("engine", "responses"), [("elasticsearch", PLUGIN), ("opensearch", PLUGIN), ("solr", SOLR), ("vespa", VESPA)]
+)
 @pytest.mark.parametrize("told", [True, False])
 def test_responses_by_query(engine, responses, told):
     queries = rw.read_log(responses, GRADES, engine=engine if told else None)
@@ -431,7 +445,7 @@ def test_bad_arguments(write):
     for options, problem in (
         ({"missing": "0"}, "missing='0'; there are nan, zero"),
         ({"unjudged": "droop"}, "unjudged='droop'; did you mean drop?"),
-        ({"engine": "vespa"}, "engine='vespa'; there are elasticsearch, opensearch, solr"),
+        ({"engine": "lucene"}, "engine='lucene'; there are elasticsearch, opensearch, solr, vespa"),
         ({"separators": "="}, "separators='='; expected two characters"),
         ({"engine": "solr"}, "expected a response with response.docs"),
     ):
@@ -469,14 +483,14 @@ def test_convert(write, tmp_path, capsys):
     for options, problem in (
         (["--label", "x"], "--label names a column of a table; with --from solr grades come from --judgments"),
         (["--missing", "0"], "missing='0'; there are nan, zero"),
-        (["--from", "vespa"], "engine='vespa'; there are"),
+        (["--from", "lucene"], "engine='lucene'; there are"),
     ):
         assert cli.run([*command[:-1], str(tmp_path / "b.rwq"), *options]) == 2
         captured = capsys.readouterr()
         assert problem in captured.err
         assert captured.err.count("\n") == 1
     assert cli.run(["convert", hits, "--judgments", str(judged), "--out", str(tmp_path / "b.rwq")]) == 2
-    assert "--judgments is for --from elasticsearch, opensearch or solr" in capsys.readouterr().err
+    assert "--judgments is for --from elasticsearch, opensearch, solr or vespa" in capsys.readouterr().err
     assert not (tmp_path / "b.rwq").exists()
 
 
@@ -511,6 +525,38 @@ class TestQueryWeights:
         assert "weight" not in caplog.text
 
 
+class TestVespa:
+    """What is particular to Vespa's responses."""
+
+    def test_fields_of_ids_and_features(self):
+        hit = vespa_hit(
+            "7555", {"bm25(title)": 2.0, "attribute(x)": None, "vespa.summaryFeatures.cached": 0.0}, "summaryfeatures"
+        )
+        queries = rw.read_log({"rambo": vespa_response(hit)}, GRADES, docid="sku", log="summaryfeatures")
+        assert queries.features == ("bm25(title)", "attribute(x)")
+        assert rows(queries)["rambo"]["7555"] == {"bm25(title)": 2.0, "attribute(x)": None}
+
+    def test_a_response_without_features_is_refused(self):
+        for features, found in ((None, "no matchfeatures"), ([1], "matchfeatures is a list")):
+            hit = vespa_hit("a", features)
+            with pytest.raises(rw.InputError, match=rf"hit 1: {found}.*match-features of a rank profile"):
+                rw.read_log({"1": vespa_response(hit)}, engine="vespa")
+        with pytest.raises(rw.InputError, match=r"feature 'closest\(e\)' is"):
+            rw.read_log({"1": vespa_response(vespa_hit("a", {"closest(e)": {"4": 1.0}}))})
+
+    def test_scores_of_an_exported_model_are_checked(self):
+        names = ("bm25(title)", "attribute(clicks)")
+        model = rw.Regression().fit(rw.make_queries(8, n_features=2, random_state=0).replace(features=names))
+        X = np.array([[1.5, 2.0], [0.5, -1.0]], np.float32)
+        hits = [
+            vespa_hit(str(i), dict(zip(names, x.tolist(), strict=True))) | {"relevance": score}
+            for i, (x, score) in enumerate(zip(X, model.scorer_(X).tolist(), strict=True))
+        ]
+        assert rw.check_scores(model, {"q": vespa_response(*hits)}).is_equal
+        hits[1]["relevance"] += 0.01
+        assert rw.check_scores(model, {"q": vespa_response(*hits)}).rows.tolist() == [1]
+
+
 class TestPartialResponses:
     """Responses that lack documents, and say so."""
 
@@ -528,6 +574,14 @@ class TestPartialResponses:
         response = solr_response(solr_doc("a", {"x": 1.0}))
         response["responseHeader"]["partialResults"] = True
         with pytest.warns(rw.PartialResponseWarning, match=r"query '1' \(partialResults: true\): partial"):
+            rw.read_log({"1": response})
+
+    @pytest.mark.parametrize("lack", [{"coverage": {"full": False}}, {"errors": [{"code": 12}]}])
+    def test_of_vespa(self, lack):
+        response = vespa_response(vespa_hit("a", {"x": 1.0}), **lack)
+        with pytest.warns(
+            rw.PartialResponseWarning, match=r"query '1' \((coverage.full: false|root.errors)\): partial"
+        ):
             rw.read_log({"1": response})
 
     def test_whole_ones_do_not_warn(self, recwarn):

@@ -130,7 +130,7 @@ def check_scores(
     hits : path, sequence of paths, or mapping of query id to response
         Search responses with logged features and scores, as ``read_log`` takes them. The score of a hit must be the
         model's alone: search with the model as the query, or rescore with a query weight of 0.
-    engine : "elasticsearch", "opensearch" or "solr", optional
+    engine : "elasticsearch", "opensearch", "solr" or "vespa", optional
         Whose format the responses have; recognised by the first one if not given.
     names : mapping, str or Path, optional
         The names of features in the engine, by their names in the model, or the CSV file that ``export`` took.

@@ -64,7 +64,7 @@ def convert(
         str | None,
         typer.Option(
             "--from",
-            help="Read search responses with logged features: elasticsearch, opensearch or solr.",
+            help="Read search responses with logged features: elasticsearch, opensearch, solr or vespa.",
             metavar="ENGINE",
         ),
     ] = None,
@@ -109,7 +109,7 @@ def convert(
         if engine is not None:
             write_queries(_read_log(data, columns, engine, judgments, options), out)
         else:
-            _check_absent({"judgments": judgments, **options}, "is for --from elasticsearch, opensearch or solr")
+            _check_absent({"judgments": judgments, **options}, "is for --from elasticsearch, opensearch, solr or vespa")
             convert_source(open_source(data, columns, n_features), out)
     queries = read(out)
     size = sum(path.stat().st_size for path in out.iterdir())

@@ -99,7 +99,8 @@ def check(
         typer.Option(help="Search responses (JSON) with logged features and the engine's scores; may be repeated."),
     ] = None,
     engine: Annotated[
-        str | None, typer.Option("--from", help="The engine of the responses: elasticsearch, opensearch or solr.")
+        str | None,
+        typer.Option("--from", help="The engine of the responses: elasticsearch, opensearch, solr or vespa."),
     ] = None,
     names: Annotated[Path | None, typer.Option(help=NAMES_HELP)] = None,
     parity: Annotated[Path | None, typer.Option(help="Instead of --logged: the parity file of the export.")] = None,
@@ -113,11 +114,14 @@ def check(
         bool, typer.Option("--allow-shift", help="Accept scores that differ from the model's by one constant.")
     ] = False,
     score: Annotated[
-        str | None, typer.Option(help="The field of a hit with its score (default: _score; score in Solr).")
+        str | None,
+        typer.Option(help="The field of a hit with its score (default: _score, in Solr score, in Vespa relevance)."),
     ] = None,
     qid: Annotated[str | None, typer.Option(help="The field with the query id, as in convert --from.")] = None,
     docid: Annotated[str | None, typer.Option(help="The field with the document id.")] = None,
-    log: Annotated[str | None, typer.Option(help="The name of the log, or the field of Solr with features.")] = None,
+    log: Annotated[
+        str | None, typer.Option(help="The name of the log, or in Solr and Vespa the field with the features.")
+    ] = None,
     separators: Annotated[
         str | None, typer.Option(help="For Solr: the characters after a name and between features (default =,).")
     ] = None,

@@ -1,4 +1,4 @@
-"""Feature logs of Elasticsearch, OpenSearch and Solr, joined with judgments."""
+"""Feature logs of Elasticsearch, OpenSearch, Solr and Vespa, joined with judgments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rankwright.data.logged_rows import LoggedRows, Missing, Unjudged
 from rankwright.data.queries import Queries
 from rankwright.data.run_fusion import open_qrels
 
-ENGINES = ("elasticsearch", "opensearch", "solr")
+ENGINES = ("elasticsearch", "opensearch", "solr", "vespa")
 Hits = StrPath | Sequence[StrPath] | Mapping[Any, Any]
 
 
@@ -29,7 +29,7 @@ def read_log(
     hits: Hits,
     judgments: StrPath | Mapping[Any, Any] | None = None,
     *,
-    engine: Literal["elasticsearch", "opensearch", "solr"] | None = None,
+    engine: Literal["elasticsearch", "opensearch", "solr", "vespa"] | None = None,
     qid: str | None = None,
     docid: str | None = None,
     log: str | None = None,
@@ -47,16 +47,17 @@ def read_log(
         parsed JSON, or a file.
     judgments : path, mapping of query id to mapping of document id to grade, or None
         What :func:`rankwright.read_judgments` reads. None gives documents without grades, to be scored.
-    engine : "elasticsearch", "opensearch" or "solr", optional
+    engine : "elasticsearch", "opensearch", "solr" or "vespa", optional
         Whose format the responses have; recognised by the first one if not given.
     qid : str, optional
         The field with the query id, of the hit, its source, or the parameters that a Solr response repeats;
         ``"_ltrlog"`` is the name of the log. By default it is the key ``qid`` beside a response or of a hit, or else
         the name of the file.
     docid : str, optional
-        The field with the document id: ``_id``, or ``id`` in Solr, by default.
+        The field with the document id: ``_id``, or ``id`` in Solr and Vespa, by default.
     log : str, optional
-        The name of the log, if hits have several; for Solr the field with the features, ``[features]`` by default.
+        The name of the log, if hits have several; for Solr and Vespa the field with the features,
+        ``[features]`` and ``matchfeatures`` by default.
     features : sequence of str, optional
         The features to keep, in this order. By default all of them, in the order of their first appearance.
     missing : "nan" or "zero"
@@ -106,8 +107,8 @@ def read_scored_log(
 ) -> tuple[Queries, Floats]:
     """Return the logged documents of search responses without grades, and the scores that the engine gave them.
 
-    ``score`` is the field of a hit with its score: ``_score``, or ``score`` in Solr, by default. The other parameters
-    are those of ``read_log``.
+    ``score`` is the field of a hit with its score: ``_score``, ``score`` in Solr or ``relevance`` in Vespa, by default.
+    The other parameters are those of ``read_log``.
     """
     _check_choice("engine", engine, (None, *ENGINES))
     rows = LoggedRows(None, features, "drop")

@@ -11,6 +11,7 @@ from rankwright.basics.errors import InputError, PartialResponseWarning, quote, 
 from rankwright.data.json_files import describe_json
 from rankwright.data.log_formats import ElasticsearchFormat, LogFormat, SolrFormat, parse_score
 from rankwright.data.logged_rows import LoggedHit
+from rankwright.data.vespa_responses import VespaFormat
 
 _LOG_NAME = "_ltrlog"  # as a field of query ids: the name of the log is the id of the query
 _WAYS = (
@@ -43,10 +44,12 @@ class HitReader:
     ) -> None:
         self.qid, self.docid, self.score, self.is_scored = qid, docid, score, is_scored
         self.formats: list[LogFormat] = []
-        if engine != "solr":
+        if engine in ("elasticsearch", "opensearch", None):
             self.formats.append(ElasticsearchFormat(log))
         if engine in ("solr", None):
             self.formats.append(SolrFormat(log, separators))
+        if engine in ("vespa", None):
+            self.formats.append(VespaFormat(log))
         self.unnamed: set[Path] = set()  # files with a response that says no query id
         self.kinds: dict[str, type] = {}  # whether an id was a number or a text
         self.partial: list[str] = []  # the places of responses that lack hits

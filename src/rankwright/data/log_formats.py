@@ -84,7 +84,7 @@ class ElasticsearchFormat(LogFormat):
     @staticmethod
     def find_lack(response: Mapping[str, Any]) -> str | None:
         """Return whether the search timed out or failed on some shards."""
-        failed = _as_mapping(response.get("_shards")).get("failed")
+        failed = as_mapping(response.get("_shards")).get("failed")
         if response.get("timed_out") is True:
             return "timed_out: true"
         return f"_shards.failed: {failed}" if isinstance(failed, int) and failed > 0 else None
@@ -95,17 +95,17 @@ class ElasticsearchFormat(LogFormat):
 
     def is_complete(self, hit: Mapping[str, Any]) -> bool:
         """Return whether it is the log of the plugin, which names all features."""
-        return "_ltrlog" in _as_mapping(hit.get("fields"))
+        return "_ltrlog" in as_mapping(hit.get("fields"))
 
     def find_places(self, hit: Mapping[str, Any], response: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """Return the hit, its source and its fields."""
-        return (hit, _as_mapping(hit.get("_source")), _as_mapping(hit.get("fields")))
+        return (hit, as_mapping(hit.get("_source")), as_mapping(hit.get("fields")))
 
     def read_features(self, hit: Mapping[str, Any], where: str) -> LoggedFeatures:
         """Return the features of ``fields._ltrlog``, or else the scores of ``matched_queries``."""
         if not self.is_complete(hit) and isinstance(hit.get("matched_queries"), Mapping) and self.log is None:
             scores = hit["matched_queries"]
-            return LoggedFeatures(list(scores), [_as_number(value, name, where) for name, value in scores.items()])
+            return LoggedFeatures(list(scores), [parse_feature(value, name, where) for name, value in scores.items()])
         entries = self.read_entries(hit, where)
         if self.log is None and len(entries) > 1:
             found = quote(", ".join(entries))
@@ -117,7 +117,7 @@ class ElasticsearchFormat(LogFormat):
 
     def read_entries(self, hit: Mapping[str, Any], where: str) -> Mapping[str, Any]:
         """Return the logs of a hit by name."""
-        logs = _as_mapping(hit.get("fields")).get("_ltrlog")
+        logs = as_mapping(hit.get("fields")).get("_ltrlog")
         if logs is None:
             raise InputError(
                 f"{where}: no fields._ltrlog; expected a log of features, which ext.ltr_log of a search asks for"
@@ -151,11 +151,11 @@ def _read_entry(entry: Any, where: str) -> LoggedFeatures:
         if name != _EXTRA_LOGGING or not isinstance(value, dict):
             names.append(name)
             is_usual = type(value) is float and abs(value) <= LARGEST
-            values.append(value if is_usual else _as_number(value, name, where))
+            values.append(value if is_usual else parse_feature(value, name, where))
     return LoggedFeatures(names, values)
 
 
-def _as_number(value: Any, name: str, where: str) -> float:
+def parse_feature(value: Any, name: str, where: str) -> float:
     """Return the value of a feature; NaN if there is none."""
     if value is None or value == _NOT_A_NUMBER:
         return math.nan
@@ -164,7 +164,7 @@ def _as_number(value: Any, name: str, where: str) -> float:
     raise InputError(f"{where}: feature {quote(name)} is {describe_json(value)}; expected a number")
 
 
-def _as_mapping(value: Any) -> Mapping[str, Any]:
+def as_mapping(value: Any) -> Mapping[str, Any]:
     """Return a JSON object; an empty one in place of anything else."""
     return value if isinstance(value, Mapping) else {}
 
@@ -196,12 +196,12 @@ class SolrFormat(LogFormat):
     @staticmethod
     def find_hits(response: Mapping[str, Any]) -> Any:
         """Return the list ``response.docs`` of a response."""
-        return _as_mapping(response.get("response")).get("docs")
+        return as_mapping(response.get("response")).get("docs")
 
     @staticmethod
     def find_lack(response: Mapping[str, Any]) -> str | None:
         """Return whether the header says that results are partial."""
-        partial = _as_mapping(response.get("responseHeader")).get("partialResults")
+        partial = as_mapping(response.get("responseHeader")).get("partialResults")
         return "partialResults: true" if partial is True or partial == "true" else None
 
     def is_hit(self, value: Mapping[str, Any]) -> bool:
@@ -214,7 +214,7 @@ class SolrFormat(LogFormat):
 
     def find_places(self, hit: Mapping[str, Any], response: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
         """Return the document, and the parameters of the request that the response repeats."""
-        return (hit, _as_mapping(_as_mapping(response.get("responseHeader")).get("params")))
+        return (hit, as_mapping(as_mapping(response.get("responseHeader")).get("params")))
 
     def read_features(self, hit: Mapping[str, Any], where: str) -> LoggedFeatures:
         """Return the features of a document's text."""
