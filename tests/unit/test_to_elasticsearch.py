@@ -117,7 +117,7 @@ def read_given_values(path):
 @pytest.mark.parametrize(
     ("model", "options", "message"),
     [
-        (lambda: make_model("network of relu"), {}, "network: .* the nearest target that can is"),
+        (lambda: make_model("network of relu"), {}, "networks: .* the nearest target that can is"),
         (lambda: make_model("rbf kernel sum"), {}, "kernel sum"),
         (lambda: make_model("trees with categories"), {}, "one number; the nearest target that can is"),
         (lambda: make_model("sum of linear and trees"), {}, "either a linear function or trees"),

@@ -141,7 +141,7 @@ def _check_parts(parts: ScoreParts, target: Target) -> None:
     obstacle = target.find_obstacle(parts)
     if obstacle is None:
         return
-    others = [find_target(name) for name in TARGETS if name != target.name]
+    others = [find_target(name) for name in dict.fromkeys((*target.nearby, *TARGETS)) if name != target.name]
     able = [other.name for other in others if other.find_obstacle(parts) is None]
     nearest = f"the nearest target that can is {able[0]}" if able else "no target can"
     raise InputError(f"{target.title} cannot hold {obstacle}; {nearest}")

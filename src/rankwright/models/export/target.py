@@ -68,6 +68,16 @@ class ExportedFiles:
     gaps: list[tuple[int, float, float]] = field(default_factory=list)
 
 
+_PLURALS = {
+    "linear": "linear functions",
+    "stumps": "stumps",
+    "trees": "trees",
+    "categories": "splits by category",
+    "network": "networks",
+    "kernel sum": "kernel sums",
+}
+
+
 class Target(ABC):
     """A format that models are exported to, for a search engine or another library.
 
@@ -87,6 +97,8 @@ class Target(ABC):
         Whether it can pass missing values on, or makes them 0.
     reasons : mapping
         Why a kind cannot be held, by kind; for the error.
+    nearby : tuple of str
+        The targets that a user of this one has at hand too, which the error names before all others.
     """
 
     name: ClassVar[str]
@@ -96,6 +108,7 @@ class Target(ABC):
     precision: ClassVar[str] = "float32"
     missing: ClassVar[str] = "nan"
     reasons: ClassVar[Mapping[str, str]] = {}
+    nearby: ClassVar[tuple[str, ...]] = ()
 
     def check_names(self, names: tuple[str, ...]) -> None:
         """Raise InputError, naming the name and the rule, if the target refuses the name of a feature."""
@@ -107,9 +120,8 @@ class Target(ABC):
         if not lacking and (self.mixes or len(parts.families) < 2):
             return None
         reason = self.reasons.get(lacking[0] if lacking else "sum", "its format has no place for it")
-        if lacking:
-            return f"a model with {' and '.join(lacking)}: {reason}"
-        return f"a sum of {' and '.join(sorted(parts.families))}: {reason}"
+        what = " and ".join(_PLURALS[kind] for kind in lacking or sorted(parts.families))
+        return f"{what}: {reason}" if lacking else f"a sum of {what}: {reason}"
 
     @abstractmethod
     def build(self, request: ExportRequest) -> ExportedFiles:

@@ -31,6 +31,7 @@ class ElasticTarget(Target):
     title: ClassVar[str] = "Elastic's native learning to rank"
     takes: ClassVar[frozenset[str]] = frozenset({"stumps", "trees"})
     precision: ClassVar[str] = "float32"
+    nearby: ClassVar[tuple[str, ...]] = ("elasticsearch",)
     reasons: ClassVar[Mapping[str, str]] = {
         "linear": "it has trees only",
         "categories": "a split compares a feature with one number",

@@ -25,6 +25,7 @@ class LightGBMTarget(Target):
     title: ClassVar[str] = "LightGBM"
     takes: ClassVar[frozenset[str]] = frozenset({"stumps", "trees", "categories"})
     precision: ClassVar[str] = "float64"
+    nearby: ClassVar[tuple[str, ...]] = ("xgboost",)
     reasons: ClassVar[Mapping[str, str]] = dict.fromkeys(("linear", "network", "kernel sum"), "it holds trees only")
 
     def check_names(self, names: tuple[str, ...]) -> None:

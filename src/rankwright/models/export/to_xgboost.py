@@ -24,6 +24,7 @@ class XGBoostTarget(Target):
     name: ClassVar[str] = "xgboost"
     title: ClassVar[str] = "XGBoost"
     takes: ClassVar[frozenset[str]] = frozenset({"linear", "stumps", "trees"})
+    nearby: ClassVar[tuple[str, ...]] = ("lightgbm",)
     reasons: ClassVar[Mapping[str, str]] = {
         "sum": "a booster has trees or weights, not both",
         "categories": "it sends values that it has not seen, and missing ones, to other sides",
