@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV
 from tests.experiments import contents
 
 import rankwright as rw
+from rankwright.analysis.evaluation import compute_scores
 from rankwright.cli.app import run
 from rankwright.data.column_roles import NO_ROLES
 from rankwright.models.block_scoring import open_for_model
@@ -39,6 +40,14 @@ def booster():
 
 
 @pytest.fixture(scope="module")
+def xgboost_ranker():
+    """Return XGBoost's own estimator, trained on queries."""
+    xgboost = pytest.importorskip("xgboost")
+    ranker = xgboost.XGBRanker(n_estimators=6, max_depth=3, n_jobs=1)
+    return ranker.fit(QUERIES.X, QUERIES.y, qid=QUERIES.row_qid)
+
+
+@pytest.fixture(scope="module")
 def raw(booster):
     """LightGBM's own scores of the test documents."""
     return booster.predict(TEST.X, raw_score=True)
@@ -48,6 +57,11 @@ class TestPython:
     def test_evaluate(self, booster, raw):
         expected = rw.evaluate(raw, TEST, MEASURES)
         assert rw.evaluate(booster, TEST, MEASURES).means == expected.means
+
+    def test_evaluate_a_model_of_xgboost(self, xgboost_ranker):
+        scores = xgboost_ranker.predict(TEST.X)
+        assert compute_scores(xgboost_ranker, TEST) == pytest.approx(scores, abs=1e-6)
+        assert rw.evaluate(xgboost_ranker, TEST, "map")["map"] == pytest.approx(rw.evaluate(scores, TEST, "map")["map"])
 
     def test_an_estimator_of_a_class_of_ones_own(self):
         class Mine(lightgbm.LGBMRanker):
@@ -81,6 +95,33 @@ class TestPython:
         model = rw.load(tmp_path / "m.json")
         assert (model.predict(TEST) == raw).all()
         assert model.rank(TEST, k=3).keys() == set(TEST.qid.tolist())
+
+    def test_polish_takes_models(self, booster, xgboost_ranker):
+        models = [rw.Regression().fit(QUERIES), booster, xgboost_ranker]
+        scores, others = (np.column_stack([compute_scores(m, q) for m in models]) for q in (QUERIES, TEST))
+        found = rw.polish(models, QUERIES, "ndcg@5", valid=(models, TEST))
+        assert found.weights.tolist() == rw.polish(scores, QUERIES, "ndcg@5", valid=(others, TEST)).weights.tolist()
+
+    def test_polish_model_of_a_library_without_weights_of_its_own(self, tmp_path):
+        trees = "".join(
+            f'<tree id="{i}" weight="1.0">\n<split>\n<feature> {i} </feature>\n<threshold> 0.5 </threshold>\n'
+            '<split pos="left">\n<output> -1.0 </output>\n</split>\n<split pos="right">\n<output> 1.0 </output>\n'
+            "</split>\n</split>\n</tree>\n"
+            for i in (1, 2, 6)
+        )
+        (tmp_path / "ranklib.txt").write_text(f"## LambdaMART\n\n<ensemble>\n{trees}</ensemble>\n")
+        model = rw.load(tmp_path / "ranklib.txt")
+        polished = rw.polish_model(model, QUERIES, "ndcg@5")
+        assert rw.evaluate(polished, QUERIES, "ndcg@5")["ndcg@5"] > rw.evaluate(model, QUERIES, "ndcg@5")["ndcg@5"]
+        assert isinstance(polished, rw.Model)
+
+    @pytest.mark.parametrize("suffix", ["json", "ubj"])
+    def test_trees_of_xgboost_are_continued(self, xgboost_ranker, tmp_path, suffix):
+        xgboost_ranker.save_model(tmp_path / f"xgb.{suffix}")
+        ranker = rw.LambdaMART(n_estimators=9, init_model=tmp_path / f"xgb.{suffix}").fit(QUERIES)
+        trees, earlier = ranker.to_model().scorer.trees.forest, rw.import_model(xgboost_ranker).scorer.trees.forest
+        assert len(trees) == 9 > len(earlier)
+        assert (Trees(trees.take_first(len(earlier)))(TEST.X) == Trees(earlier)(TEST.X)).all()
 
     @pytest.mark.parametrize("ranking", ["model.txt", object(), lightgbm])
     def test_other_things_are_refused_with_what_is_taken(self, ranking):
@@ -118,15 +159,16 @@ def files(tmp_path, booster):
 
 
 class TestCommands:
-    def test_compare_names_methods(self, files, capsys):
+    def test_compare_names_methods(self, files, capsys, xgboost_ranker):
+        xgboost_ranker.save_model(files / "theirs.ubj")
         (files / "b").mkdir()
         (files / "b" / "ours.json").write_bytes((files / "ours.json").read_bytes())
-        models = ["lgb.txt", "theirs=lgb.txt", "ours.json", "b/ours.json"]
+        models = ["lgb.txt", "theirs=lgb.txt", f"xgb={files}/theirs.ubj", "ours.json", "b/ours.json"]
         options = [part for model in models for part in ("--model", model.replace("lgb", f"{files}/lgb"))]
         options = [f"{files}/{each}" if each.endswith("ours.json") else each for each in options]
         assert run(["compare", "--data", f"{files}/test.txt", *options, "--measures", "map"]) == 0
         out = capsys.readouterr().out
-        for name in ("lgb ", "theirs ", f"{files}/ours.json ", f"{files}/b/ours.json "):
+        for name in ("lgb ", "theirs ", "xgb ", f"{files}/ours.json ", f"{files}/b/ours.json "):
             assert name in out
 
     def test_evaluate_predict_and_explain(self, files, raw, capsys):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwright.analysis.evaluation import compute_scores
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.basics.randomness import make_generator
@@ -67,12 +68,12 @@ class PolishResult:
 
 
 def polish(
-    scores: ArrayLike,
+    scores: Any,
     queries: Queries,
     measure: str | Measure = "ndcg@10",
     *,
     start: ArrayLike | None = None,
-    valid: tuple[ArrayLike, Queries] | None = None,
+    valid: tuple[Any, Queries] | None = None,
     nonnegative: bool = False,
     n_perturbations: int = 0,
     max_iter: int = 100,
@@ -88,8 +89,9 @@ def polish(
 
     Parameters
     ----------
-    scores : array-like of shape (n_docs, n_scorers)
-        A column per scorer and a row per document, in the order of ``queries.X`` and of what ``predict`` returns.
+    scores : array-like of shape (n_docs, n_scorers), or list of models
+        A column per scorer and a row per document, in the order of ``queries.X`` and of what ``predict`` returns. Or
+        the scorers themselves: fitted rankers and models, of this or another library.
     queries : Queries
         The judged documents.
     measure : str or Measure
@@ -97,7 +99,7 @@ def polish(
     start : array-like of shape (n_scorers,), optional
         The initial weights; by default all 1, which is the sum of the scorers.
     valid : (scores, Queries), optional
-        The scorers' scores of validation documents, and their queries.
+        The scorers' scores of validation documents, or the same list of models, and their queries.
     nonnegative : bool
         Whether weights must not be negative.
     n_perturbations : int
@@ -164,7 +166,7 @@ def polish_model(
 
     Parameters
     ----------
-    model : lightgbm.Booster, LGBMModel, xgboost.Booster, XGBModel, fitted ranker or Model
+    model : fitted ranker, Model, or a model of another library
         A sum of trees. With early stopping, the trees that the model predicts with are polished.
     queries : Queries
         The judged documents, with the features of the model in its order.
@@ -187,8 +189,8 @@ def polish_model(
     Returns
     -------
     model
-        A model of the same kind: a Booster for a Booster, an estimator for an estimator; for a ranker of Rankwright a
-        Model, whose measure is the one that was maximised. If nothing is gained, the given model itself.
+        A model of the same kind for LightGBM and XGBoost: a Booster for a Booster, an estimator for an estimator. For
+        any other a Model, whose measure is the one that was maximised. If nothing is gained, the given model itself.
 
     Examples
     --------
@@ -256,10 +258,12 @@ def _as_matrix(scores: ArrayLike) -> Floats:
     return matrix
 
 
-def _check_scores(scores: ArrayLike, queries: Queries, what: str) -> Floats:
+def _check_scores(scores: Any, queries: Queries, what: str) -> Floats:
     """Return the matrix of scores with rows grouped by query; raise InputError unless it fits the queries."""
     if not isinstance(queries, Queries):
         raise InputError(f"queries is a {type(queries).__name__}; expected a Queries, as from Queries.from_arrays")
+    if isinstance(scores, (list, tuple)) and scores and all(hasattr(each, "predict") for each in scores):
+        return _as_matrix(np.column_stack([compute_scores(each, queries) for each in scores]))
     matrix = _as_matrix(scores)
     if len(matrix) != queries.n_docs:
         raise InputError(f"{what} have {len(matrix)} rows; the queries have {queries.n_docs} documents")

@@ -15,6 +15,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.basics.optional_imports import require
 from rankwright.data.queries import Queries
+from rankwright.models.imports import as_model
 from rankwright.models.model import Model, check_features
 from rankwright.optimisers.columns import TreeColumns
 from rankwright.optimisers.polishing import PolishedWeights
@@ -226,12 +227,12 @@ class RankwrightEnsemble(TreeEnsemble):
 
     def predict(self, model: Any, X: Floats) -> Floats:
         """Return the scores of the scorer."""
-        scores: Floats = model.to_model().scorer(X)
+        scores: Floats = as_model(model).scorer(X)
         return scores
 
 
 def make_ensemble(model: Any, measure: str, threads: int = 1) -> TreeEnsemble:
-    """Wrap a tree model of LightGBM, XGBoost or Rankwright, so that its trees can be weighted anew."""
+    """Wrap a tree model of any library, so that its trees can be weighted anew; those of most become a Model."""
     if isinstance(model, (Ranker, Model)):
         return RankwrightEnsemble(model, measure)
     libraries = {base.__module__.partition(".")[0] for base in type(model).__mro__}
@@ -239,4 +240,4 @@ def make_ensemble(model: Any, measure: str, threads: int = 1) -> TreeEnsemble:
         return LightGBMEnsemble(model, threads)
     if "xgboost" in libraries and isinstance(model, (require("xgboost").Booster, require("xgboost").XGBModel)):
         return XGBoostEnsemble(model, threads)
-    raise InputError(f"a {type(model).__name__}; expected a model of LightGBM or XGBoost, or a ranker of trees")
+    return RankwrightEnsemble(as_model(model), measure)

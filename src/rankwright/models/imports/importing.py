@@ -106,7 +106,7 @@ def as_model(fitted: Any) -> Model:
 
     A search of scikit-learn, such as GridSearchCV, stands for its best estimator.
     """
-    if hasattr(fitted, "to_model"):
+    if hasattr(fitted, "to_model") and not isinstance(fitted, type):  # the class of a ranker is no ranker
         model: Model = fitted.to_model()
         return model
     if isinstance(fitted, (str, Path)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +12,13 @@ from numpy.typing import ArrayLike
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
-from rankwright.basics.files import open_binary
 from rankwright.basics.randomness import make_generator
 from rankwright.data.categories import Categories, list_categorical
 from rankwright.data.feature_numbers import COLUMN_LISTS, find_column_lists, name_features
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.models.model import Model
-from rankwright.models.model_json import parse_model
+from rankwright.models.model_files import load
 from rankwright.optimisers.ascent import ClimbRules
 from rankwright.optimisers.boosting_loop import boost
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
@@ -59,7 +57,8 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     warm_start : bool
         Whether to continue after the trees of the last fit. The random numbers of LightGBM begin anew.
     init_model : path, optional
-        A saved model, or the text of a LightGBM model, whose trees the first fit continues after.
+        A saved model, or a model file of LightGBM, XGBoost or another library of trees, whose trees the first fit
+        continues after.
     num_leaves : int
         The largest number of leaves of a tree.
     min_child_samples : int
@@ -208,31 +207,26 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         model = self._read_earlier()
         if model is None:
             return None, []
-        if isinstance(model, Forest):
-            if model.categorical:
-                raise InputError(
-                    f"init_model: LightGBM's text of trees that split feature {min(model.categorical) + 1} by category "
-                    "without the values of the categories; expected a model that Rankwright saved"
-                )
-            if model.n_features != train.n_features:
-                raise InputError(
-                    f"init_model: trees of {model.n_features} features; the documents have {train.n_features}"
-                )
-            return model, []
         if model.scorer.trees is None:
             raise InputError(f"init_model: a model of {model.ranker}; expected one of trees")
+        forest = model.scorer.trees.forest
+        if forest.categorical and model.categories is None:
+            raise InputError(
+                f"init_model: trees of {model.ranker} that split feature {min(forest.categorical) + 1} by category "
+                "without the values of the categories; expected a model that Rankwright saved"
+            )
         self._check_model(model, train)
-        return model.scorer.trees.forest, model.history if model.ranker == type(self).__name__ else []
+        return forest, model.history if model.ranker == type(self).__name__ else []
 
-    def _read_earlier(self) -> Model | Forest | None:
-        """Return the model to continue, or the trees of a file that LightGBM wrote; None if there is nothing."""
+    def _read_earlier(self) -> Model | None:
+        """Return the model to continue, which may be one of another library; None if there is nothing."""
         last = self._last_model()
-        return _read_model(self.init_model) if last is None and self.init_model is not None else last
+        return load(self.init_model) if last is None and self.init_model is not None else last
 
     def _earlier_categories(self, train: Queries) -> Categories | None:
         """Return the categories of the model to continue, whose trees know the numbers of these."""
         model = None if train.categories is None else self._read_earlier()
-        return model.categories if isinstance(model, Model) and model.n_features == train.n_features else None
+        return model.categories if model is not None and model.n_features == train.n_features else None
 
     def _sorts_rows(self) -> bool:
         """Return False: trees have the bits of LightGBM on the caller's rows."""
@@ -292,15 +286,3 @@ def _check_leaves(value: Any) -> int:
     if num_leaves > MAX_LEAVES:
         raise InputError(f"num_leaves={num_leaves}; a tree has {MAX_LEAVES:,} leaves at most")
     return num_leaves
-
-
-def _read_model(path: str | os.PathLike[str]) -> Model | Forest:
-    """Return the model of a saved file, or the forest of a file that LightGBM wrote."""
-    with open_binary(path) as file:
-        data = file.read()
-    if not data.startswith(b"tree\n"):
-        return parse_model(data, path)
-    try:
-        return Forest.from_text(data.decode())
-    except ValueError as error:
-        raise InputError(f"{path}: {error}") from None
