@@ -12,7 +12,7 @@ from tests.unit.test_to_elasticsearch import build, make_response, make_tree, ma
 
 import rankwright as rw
 from rankwright.models.export.ltr_plugin import PLACEHOLDER
-from rankwright.scorers import Linear
+from rankwright.scorers import Linear, WeightedSum
 
 TARGET = "elastic"
 
@@ -84,6 +84,22 @@ def test_other_names_are_taken(name):
     request = build(make_model("trees"), TARGET, model_name=name).scoring_request
     assert request["documents"]["body"]["rescore"]["learning_to_rank"]["model_id"] == name
     assert request["rows"]["input"]["field_names"] == list(make_model("trees").features)
+
+
+@pytest.mark.parametrize("constant", [-0.5, 0.0, 0.75])
+def test_a_constant_is_not_negative(constant, tmp_path):
+    model = wrap(WeightedSum([], np.empty(0), constant))
+    files = build(model, TARGET)
+    (tmp_path / "m.json").write_bytes(files.model)
+    X = np.zeros((1, 2), np.float32)
+    for bounded in (False, True):
+        assert oracle_elastic.score(tmp_path / "m.json", X, model.features, bounded) == max(constant, 0.0)
+    assert files.offset == max(-constant, 0.0)
+
+
+def test_scores_beyond_float32_are_refused():
+    with pytest.raises(rw.InputError, match="float32"):
+        build(make_trees(make_tree(1.0, values=(0.0, 1e39))), TARGET)
 
 
 def test_linear_models_are_refused(tmp_path):

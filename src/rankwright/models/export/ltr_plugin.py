@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -124,6 +125,12 @@ def check_texts(names: tuple[str, ...], title: str) -> None:
             )
 
 
+def check_range(trees: list[Tree], title: str) -> None:
+    """Raise InputError if scores of trees may be too large for float32."""
+    if math.fsum(float(np.abs(tree.values).max()) for tree in trees) > _LARGEST:
+        raise InputError(f"scores of trees beyond {_LARGEST:.1e}, which {title} cannot hold in float32")
+
+
 def _write_trees(trees: list[Tree], names: tuple[str, ...], title: str) -> str:
     """Return the definition of a sum of trees; raise InputError if one is too deep or too large for float32."""
     for at, tree in enumerate(trees):
@@ -131,8 +138,7 @@ def _write_trees(trees: list[Tree], names: tuple[str, ...], title: str) -> str:
             raise InputError(
                 f"tree {at + 1} is {tree.depth} splits deep; {title} reads at most {_MAX_DEPTH}: train with max_depth"
             )
-    if sum(float(np.abs(tree.values).max()) for tree in trees) > _LARGEST:
-        raise InputError(f"scores of trees beyond {_LARGEST:.1e}, which {title} cannot hold in float32")
+    check_range(trees, title)
     keys = [json.dumps(name) for name in names]
     lines = ",\n".join(_write_tree(tree, keys) for tree in trees)
     return f'{{"splits":[\n{lines}\n]}}'

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankwright.basics.errors import InputError, quote
-from rankwright.models.export.ltr_plugin import PARAMETER, PLACEHOLDER, check_texts
+from rankwright.models.export.ltr_plugin import PARAMETER, PLACEHOLDER, check_range, check_texts
 from rankwright.models.export.score_parts import ScoreParts
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
 from rankwright.scorers.lightgbm_trees import Tree, make_leaf
@@ -55,6 +55,7 @@ class ElasticTarget(Target):
         constant = _find_constant(request.parts, trees)
         if constant or not trees:
             trees.append(make_leaf(constant))
+        check_range(trees, self.title)
         names = list(request.names)
         extractors = [_make_extractor(name) for name in names]
         offset = constant - request.parts.intercept
@@ -71,7 +72,7 @@ def _find_constant(parts: ScoreParts, trees: list[Tree]) -> float:
     """Return the intercept, or what makes the least score 0 if that is more; a little more, as sums are rounded."""
     leaves = [float(tree.values.min()) for tree in trees]
     rounding = 1e-15 * math.fsum(map(abs, leaves))
-    return parts.intercept if not leaves else max(parts.intercept, rounding - math.fsum(leaves))
+    return max(parts.intercept, rounding - math.fsum(leaves))
 
 
 def _write_body(trees: list[Tree], names: list[str], extractors: list[dict[str, Any]]) -> bytes:
