@@ -15,7 +15,7 @@ from rankwright.models.model import Model
 from rankwright.models.model_json import parse_model
 
 # The modules of this folder, in the order in which they are asked about a file.
-_LIBRARIES = ("from_lightgbm", "from_xgboost", "from_ranklib")
+_LIBRARIES = ("from_lightgbm", "from_xgboost", "from_catboost", "from_ranklib", "from_sklearn")
 
 
 class _Library(Protocol):

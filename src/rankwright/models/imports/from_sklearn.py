@@ -1,0 +1,105 @@
+"""Linear models of scikit-learn, and pipelines of scalers and such a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
+from rankwright.models.model import Model
+from rankwright.scorers import Linear
+
+_SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
+_TOLERANCE = 1e-6  # of the comparison with the library's own scores: rounding is far less, another function far more
+
+
+def recognises_object(source: Any) -> bool:
+    """Return whether an object is an estimator of scikit-learn, or of a class derived from one."""
+    return any(base.__module__.partition(".")[0] == "sklearn" for base in type(source).__mro__)
+
+
+def recognises_file(data: bytes) -> bool:
+    """Return False: scikit-learn has no model files but pickles, which run code when they are read."""
+    return False
+
+
+def import_object(source: Any) -> Model:
+    """Return the model of a fitted linear estimator: its decision function, or its prediction if it has none."""
+    steps = [step for _, step in source.steps] if hasattr(source, "steps") else [source]
+    *scalers, estimator = [step for step in steps if step is not None and step != "passthrough"] or [source]
+    coef, intercept = _read_weights(estimator)
+    for scaler in reversed(scalers):
+        factor, offset = _read_scaler(scaler, len(coef))
+        intercept += float(coef @ offset)
+        coef = coef * factor
+    scorer = Linear(coef, intercept)
+    _compare_scores(source, scorer, type(estimator).__name__)
+    names = getattr(source, "feature_names_in_", None)
+    params = {"library": "scikit-learn", "estimator": " + ".join(type(step).__name__ for step in [*scalers, estimator])}
+    return Model(
+        "scikit-learn", params, "ndcg@10", scorer, len(coef), None if names is None else tuple(map(str, names))
+    )
+
+
+def import_file(data: bytes) -> Model:
+    """Raise InputError, because no file is recognised."""
+    raise InputError("a file of scikit-learn, which would run code; expected the fitted object")
+
+
+def _read_weights(estimator: Any) -> tuple[Floats, float]:
+    """Return the weights and the intercept of a linear estimator; raise InputError if it has not one of each."""
+    name = type(estimator).__name__
+    if not hasattr(estimator, "coef_") or not hasattr(estimator, "intercept_"):
+        way_out = "pass its best_estimator_" if hasattr(estimator, "best_estimator_") else "train trees with LightGBM"
+        raise InputError(f"found a {name} of scikit-learn; expected a fitted linear model, with coef_: {way_out}")
+    coef = estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else np.asarray(estimator.coef_)
+    intercept = np.asarray(estimator.intercept_, dtype=np.float64).ravel()
+    coef = np.atleast_2d(coef.astype(np.float64))
+    if coef.ndim != 2 or len(coef) != 1 or len(intercept) != 1:
+        raise InputError(f"a {name} with {len(coef)} scores a document; expected one")
+    if not np.isfinite(coef).all() or not np.isfinite(intercept).all():
+        raise InputError(f"a {name} with a weight that is not finite; expected finite ones: scale the features")
+    return coef[0].copy(), float(intercept[0])
+
+
+def _read_scaler(scaler: Any, n_features: int) -> tuple[Floats, Floats]:
+    """Return the factor and the offset of each feature in a scaler; raise InputError if it is not one."""
+    kind, clips = type(scaler).__name__, getattr(scaler, "clip", False)
+    if kind not in _SCALERS or clips:
+        raise InputError(
+            f"a pipeline with {'a clipping ' if clips else ''}{kind}; expected {', '.join(_SCALERS)}, which can be "
+            "folded into weights"
+        )
+    scale = getattr(scaler, "scale_", None)
+    given = np.ones(n_features) if scale is None else np.asarray(scale, dtype=np.float64)
+    if given.shape != (n_features,):
+        raise InputError(f"a {kind} of {len(given)} features before a model of {n_features}")
+    if kind == "MinMaxScaler":
+        return given, np.asarray(scaler.min_, dtype=np.float64)
+    center = {"StandardScaler": "mean_", "RobustScaler": "center_"}.get(kind)
+    is_centered = getattr(scaler, "with_mean", getattr(scaler, "with_centering", False))
+    offset = np.asarray(getattr(scaler, center), dtype=np.float64) if center and is_centered else np.zeros(n_features)
+    return 1.0 / given, -offset / given
+
+
+def _compare_scores(source: Any, scorer: Linear, name: str) -> None:
+    """Raise InputError unless the library's own scores of a few documents are these weighted sums."""
+    rng = np.random.default_rng(0)
+    size = 1.0 / np.maximum(np.abs(scorer.coef), 1e-300)
+    X = rng.normal(size=(8, len(scorer.coef))) * np.minimum(size, 1e6)
+    score = source.decision_function if hasattr(source, "decision_function") else source.predict
+    names = getattr(source, "feature_names_in_", None)
+    given: Any = X
+    if names is not None:
+        import pandas  # names were learned from a data frame
+
+        given = pandas.DataFrame(X, columns=names)
+    found, expected = np.asarray(score(given), dtype=np.float64).ravel(), X @ scorer.coef + scorer.intercept
+    scale = np.abs(X) @ np.abs(scorer.coef) + abs(scorer.intercept) + 1e-300
+    if found.shape != expected.shape or not (np.abs(found - expected) <= _TOLERANCE * scale).all():
+        raise InputError(
+            f"the scores of this {name} are not weighted sums of its features; expected a linear model, such as "
+            "Ridge, LogisticRegression or LinearSVC"
+        )
