@@ -18,6 +18,7 @@ from tests.exported import MODELS, make_model, make_rows, score_with_oracle
 import rankwright as rw
 from rankwright.models.export.error_bounds import bound_errors
 from rankwright.models.export.exporting import TARGETS, find_target, make_request
+from rankwright.models.export.parity import read_parity
 from rankwright.models.export.parity_rows import leave_gaps
 from rankwright.scorers.lightgbm_trees import Tree
 
@@ -149,3 +150,14 @@ def test_wrong_rounding_functions_are_caught(monkeypatch, tmp_path):
                 caught[name].add(target)
     assert caught["raise_to_next_float32"] == {"elasticsearch", "opensearch", "xgboost", "vespa"}
     assert caught["round_down_to_float32"] >= {"solr", "ranklib", "c"}
+
+
+@pytest.mark.parametrize("target", TREE_TARGETS)
+def test_a_shifted_export_has_no_negative_score_and_agrees_with_its_parity_file(target, tmp_path):
+    written = rw.export(make_model("stumps with missing"), target, tmp_path / "m.model", shift=True)
+    parity = read_parity(written[-1])
+    assert not parity.find_differences(
+        np.asarray(score_with_oracle(target, written[0], parity.X, parity.names)).ravel()
+    )
+    lowest = np.asarray(score_with_oracle(target, written[0], make_rows("stumps with missing"), parity.names)).min()
+    assert 0.0 <= lowest < parity.offset

@@ -281,6 +281,31 @@ def test_a_parity_file_and_the_scores_that_came_back(tmp_path):
         rw.check_parity(model, parity, parity.scores[:3])
 
 
+def test_a_parity_file_has_the_names_and_the_constant_of_an_engine(tmp_path):
+    model, X = make_model("trees with missing"), rows(0.3)
+    names = {"bm25": "title_bm25", "kind": "type"}
+    rw.export(model, "elasticsearch", tmp_path / "m.json", names=names, shift=True)
+    parity = read_parity(tmp_path / "m.json.parity.json")
+    assert parity.offset > 0.0
+    hits = log(X, model.scorer(X) + parity.offset, parity.names)
+    assert rw.check_scores(model, hits, parity=tmp_path / "m.json.parity.json").is_equal
+    assert rw.check_scores(model, hits, names=names).cause.kind == "shift"
+    found = rw.check_scores(model, log(X, model.scorer(np.nan_to_num(X)) + parity.offset, parity.names), parity=parity)
+    assert found.cause.sentence == "missing values are taken as 0"
+    with pytest.raises(rw.InputError, match="names with a parity file"):
+        rw.check_scores(model, hits, parity=parity, names=names)
+
+
+def test_a_target_without_missing_values_takes_them_as_0(tmp_path):
+    model, X = make_model("trees with missing"), rows(0.3)
+    rw.export(model, "ranklib", tmp_path / "m.txt")
+    parity = read_parity(tmp_path / "m.txt.parity.json")
+    assert rw.check_parity(model, parity, parity.scores).is_equal
+    found = rw.check_scores(model, log(X, model.scorer(np.nan_to_num(X)), parity.names), parity=parity)
+    assert found.is_equal
+    assert "missing values are taken as 0" in str(found)
+
+
 @pytest.fixture
 def folder(tmp_path):
     rw.save(make_model("trees"), tmp_path / "m.json")
@@ -320,8 +345,9 @@ def test_the_command_takes_a_parity_file(folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "expected either --logged, or --parity with --scores"),
-        (["--logged", "{}/same.jsonl", "--parity", "{}/m.json"], "expected either --logged"),
+        ([], "expected either --logged, or --scores with --parity"),
+        (["--logged", "{}/same.jsonl", "--scores", "{}/m.json"], "expected either --logged"),
+        (["--logged", "{}/same.jsonl", "--parity", "{}/m.json"], "not a parity file"),
         (["--parity", "{}/m.json"], "expected either --logged"),
         (["--parity", "{}/m.json", "--scores", "{}/m.json", "--qid", "x"], "are for --logged"),
         (["--parity", "{}/m.json", "--scores", "{}/same.jsonl"], "expected one score per line"),

@@ -118,6 +118,7 @@ def check_scores(
     *,
     engine: str | None = None,
     names: Mapping[str, str] | StrPath | None = None,
+    parity: StrPath | ParityFile | None = None,
     candidates: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> ScoreCheck:
@@ -134,6 +135,9 @@ def check_scores(
         Whose format the responses have; recognised by the first one if not given.
     names : mapping, str or Path, optional
         The names of features in the engine, by their names in the model, or the CSV file that ``export`` took.
+    parity : str, Path or ParityFile, optional
+        The parity file of the export, in place of names: it knows the names of features in the engine, and the
+        constant by which its scores differ from the model's.
     candidates : mapping of str to fitted model, optional
         Other models that the engine may have, by name.
     **options
@@ -156,9 +160,12 @@ def check_scores(
     """
     model = as_model(fitted)
     known = list(name_features(model.features, model.n_features))
+    exported = None if parity is None else _open_parity(parity, model)
+    if exported is not None and names is not None:
+        raise InputError("names with a parity file; expected one of them: the file has the names")
     given = names if names is None or isinstance(names, Mapping) else read_names(names, known)
-    mapped = [(given or {}).get(name, name) for name in known]
-    features = None if model.features is None and names is None else mapped
+    mapped = [(given or {}).get(name, name) for name in known] if exported is None else list(exported.names)
+    features = None if model.features is None and names is None and exported is None else mapped
     queries, scores = read_scored_log(hits, engine=engine, features=features, **options)
     if queries.n_features != model.n_features:
         raise InputError(
@@ -167,8 +174,7 @@ def check_scores(
         )
     assert queries.docid is not None  # a hit has one
     labels = [f"{doc} of {qid}" for qid, doc in zip(queries.row_qid.tolist(), queries.docid.tolist(), strict=True)]
-    others = {name: as_model(other) for name, other in (candidates or {}).items()}
-    return _check_rows(model, queries, scores, labels, others)
+    return _check_rows(model, queries, scores, labels, candidates, exported)
 
 
 def check_parity(
@@ -188,20 +194,23 @@ def check_parity(
         Other models that the target may have, by name.
     """
     model = as_model(fitted)
-    found = parity if isinstance(parity, ParityFile) else read_parity(parity)
+    found = _open_parity(parity, model)
     if len(scores) != len(found.scores):
         raise InputError(f"{len(scores)} scores; the parity file has {len(found.scores)} rows, and a score for each")
-    if found.X.shape[1] != model.n_features:
-        raise InputError(f"the parity file has {found.X.shape[1]} features; the model has {model.n_features}")
+    labels = [f"row {row}" for row in range(1, len(scores) + 1)]
+    rows = Queries.from_arrays(found.X, None, group=[len(scores)]).replace(features=found.names)
+    return _check_rows(model, rows, np.asarray(scores, np.float64), labels, candidates, found, found.tolerances)
+
+
+def _open_parity(parity: StrPath | ParityFile, model: Model) -> ParityFile:
+    """Return a parity file; raise InputError if it is not of this model."""
+    found = parity if isinstance(parity, ParityFile) else read_parity(parity)
     if found.digest != compute_digest(model):
         raise InputError(
             f"the parity file is of another model: its digest is {found.digest}, and the model's is "
             f"{compute_digest(model)}; expected the file that was written beside this model's export"
         )
-    labels = [f"row {row}" for row in range(1, len(scores) + 1)]
-    others = {name: as_model(other) for name, other in (candidates or {}).items()}
-    queries = Queries.from_arrays(found.X, None, group=[len(scores)])
-    return _check_rows(model, queries, np.asarray(scores, np.float64), labels, others, found)
+    return found
 
 
 def _check_rows(
@@ -209,25 +218,27 @@ def _check_rows(
     queries: Queries,
     scores: Floats,
     labels: list[str],
-    candidates: Mapping[str, Model],
-    parity: ParityFile | None = None,
+    candidates: Mapping[str, Any] | None,
+    parity: ParityFile | None,
+    tolerances: Floats | None = None,
 ) -> ScoreCheck:
-    """Compare scores of rows; a parity file has the expected ones."""
+    """Compare scores of rows; tolerances are those of float32 if none are given."""
     notes = []
-    names = parity.names if parity is not None else tuple(name_features(queries.features, queries.n_features))
+    names = name_features(queries.features, queries.n_features)
     own = queries.replace(features=None)
     has_zeros = parity is not None and parity.target in TARGETS and find_target(parity.target).missing == "zero"
     if np.isnan(own.X).any() and (has_zeros or not model.scorer.allow_nan):
-        if not has_zeros:
-            notes.append(f"missing values are taken as 0: the {model.ranker} model has no other rule for them")
+        reason = "the target has no others" if has_zeros else f"the {model.ranker} model has no other rule for them"
+        notes.append(f"missing values are taken as 0: {reason}")
         own = own.with_X(np.nan_to_num(own.X))
     X = own.X if model.scaling is None else model.scaling(own).X
     parts = split_scorer(model.scorer, model.n_features)
     offset = 0.0 if parity is None else parity.offset
-    expected = model.scorer(X) if parity is None else parity.scores
-    tolerances = bound_errors(parts, X, "float32") if parity is None else parity.tolerances
-    rows, cause = np.flatnonzero(is_off(scores - expected, tolerances)), None
+    expected = model.scorer(X) + offset
+    allowed = bound_errors(parts, X, "float32", offset) if tolerances is None else tolerances
+    rows, cause = np.flatnonzero(is_off(scores - expected, allowed)), None
     if len(rows):
         hypotheses = CauseHypotheses(model, parts, X, names, scores - offset, rows)
-        cause = find_cause(hypotheses, expected - offset, tolerances, candidates, own.row_qid)
-    return ScoreCheck(scores, expected, tolerances, labels, compute_digest(model), cause, notes)
+        others = {name: as_model(other) for name, other in (candidates or {}).items()}
+        cause = find_cause(hypotheses, expected - offset, allowed, others, own.row_qid)
+    return ScoreCheck(scores, expected, allowed, labels, compute_digest(model), cause, notes)

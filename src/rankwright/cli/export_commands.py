@@ -103,7 +103,10 @@ def check(
         typer.Option("--from", help="The engine of the responses: elasticsearch, opensearch, solr or vespa."),
     ] = None,
     names: Annotated[Path | None, typer.Option(help=NAMES_HELP)] = None,
-    parity: Annotated[Path | None, typer.Option(help="Instead of --logged: the parity file of the export.")] = None,
+    parity: Annotated[
+        Path | None,
+        typer.Option(help="The parity file of the export, for its names and constant; or its rows, with --scores."),
+    ] = None,
     scores: Annotated[
         Path | None, typer.Option(help="With --parity: the target's scores, one per line, in the order of the rows.")
     ] = None,
@@ -135,9 +138,9 @@ def check(
 
     options = {"score": score, "qid": qid, "docid": docid, "log": log, "separators": separators}
     given = {name: value for name, value in options.items() if value is not None}
-    if (logged is None) == (parity is None) or (parity is None) != (scores is None):
-        raise InputError("expected either --logged, or --parity with --scores")
-    if parity is not None and (given or names or engine):
+    if (logged is None) == (scores is None) or (scores is not None and parity is None):
+        raise InputError("expected either --logged, or --scores with --parity")
+    if scores is not None and (given or names or engine):
         raise InputError("--from, --names and names of fields are for --logged; expected --parity and --scores only")
     loaded = load(model)
     others = {str(path): load(path) for path in candidate or []}
@@ -145,7 +148,8 @@ def check(
         if parity is not None and scores is not None:
             found = check_parity(loaded, parity, read_score_lines(scores), candidates=others)
         else:
-            found = check_scores(loaded, logged or [], engine=engine, names=names, candidates=others, **given)
+            place = {"engine": engine, "names": names, "parity": parity}
+            found = check_scores(loaded, logged or [], **place, candidates=others, **given)  # type: ignore[arg-type]
     if as_json:
         print_json(found.to_json())
     else:

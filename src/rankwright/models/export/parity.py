@@ -20,7 +20,7 @@ from rankwright.models.model import Model
 from rankwright.models.model_json import compute_digest
 
 FORMAT, VERSION = "rankwright parity", 1
-_MAX_ROWS, _MIN_ROWS, _MAX_VALUES = 1_000, 100, 50_000
+_MAX_ROWS, _MIN_ROWS, _MAX_VALUES = 1_000, 20, 50_000
 _MISSING = {
     "nan": "null is a missing value: a feature that did not match",
     "zero": "null is a feature that did not match; this target takes it as 0",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.categories import Categories
@@ -57,7 +56,8 @@ def choose_rows(
         The rows.
     """
     rng = np.random.default_rng(seed)
-    pools = [_list_values(parts, feature, categories) for feature in range(parts.n_features)]
+    thresholds = _group_thresholds(parts)
+    pools = [_list_values(parts, feature, thresholds[feature], categories) for feature in range(parts.n_features)]
     X = _draw_rows(pools, n, rng, data)
     if has_missing:
         X[rng.random(X.shape) < _MISSING_SHARE] = np.nan
@@ -82,14 +82,22 @@ def leave_gaps(X: Floats, gaps: Sequence[tuple[int, float, float]]) -> Floats:
     return found
 
 
-def _list_values(parts: ScoreParts, feature: int, categories: Categories | None) -> Floats:
-    """Return the values of a feature to draw from."""
+def _group_thresholds(parts: ScoreParts) -> list[Floats]:
+    """Return for each feature the thresholds of trees and stumps, sorted, within the range of float32."""
+    splits = [(t.columns["split_feature"][~t.categorical], t.columns["threshold"][~t.categorical]) for t in parts.trees]
+    splits += [(stumps.feature, stumps.threshold.astype(np.float64)) for stumps in parts.stumps]
+    feature = np.concatenate([np.empty(0, np.int64), *(own for own, _ in splits)])
+    threshold = np.clip(np.concatenate([np.empty(0), *(own for _, own in splits)]), -_LARGEST, _LARGEST)
+    order = np.argsort(feature, kind="stable")
+    ends = np.searchsorted(feature[order], np.arange(1, parts.n_features))
+    return [np.unique(own) for own in np.split(threshold[order], ends)]
+
+
+def _list_values(parts: ScoreParts, feature: int, found: Floats, categories: Categories | None) -> Floats:
+    """Return the values of a feature to draw from, given its thresholds."""
     values = None if categories is None else categories[feature]
     if values is not None:
         return np.arange(len(values), dtype=np.float32)
-    thresholds = [tree.columns["threshold"][_is_split_of(tree, feature)] for tree in parts.trees]
-    thresholds += [stumps.threshold[stumps.feature == feature].astype(np.float64) for stumps in parts.stumps]
-    found = np.unique(np.clip(np.concatenate([np.empty(0), *thresholds]), -_LARGEST, _LARGEST))
     nearest = found.astype(np.float32)
     between = (found[1:] + found[:-1]) / 2.0
     scaled = [*_list_scaled_values(parts, feature)]
@@ -110,12 +118,6 @@ def _list_scaled_values(parts: ScoreParts, feature: int) -> Iterator[Floats]:
     for _, kernel_sum in parts.kernel_sums:
         own = np.concatenate([steps, kernel_sum.landmarks[:, feature]])
         yield kernel_sum.mean[feature] + own / (kernel_sum.factor[feature] or 1.0)
-
-
-def _is_split_of(tree: Tree, feature: int) -> NDArray[np.bool_]:
-    """Return which nodes of a tree split a feature by a threshold."""
-    found: NDArray[np.bool_] = (tree.columns["split_feature"] == feature) & ~tree.categorical
-    return found
 
 
 def _list_neighbours(values: Floats) -> list[Floats]:

@@ -41,10 +41,8 @@ class LightGBMTarget(Target):
             trees.append(make_leaf(request.parts.intercept))
         forest = Forest.from_trees(trees, request.parts.n_features).with_names(request.names)
         near_zero = _list_features_split_near_zero(trees)
-        notes = [
-            f"LightGBM takes values of {request.names[feature]} from -1e-35 to 1e-35 as 0; a threshold is among them."
-            for feature in near_zero
-        ]
+        some = ", ".join(request.names[feature] for feature in near_zero)
+        notes = [f"LightGBM takes values from -1e-35 to 1e-35 as 0; thresholds of {some} are there"] if some else []
         gaps = [gap for feature in near_zero for gap in ((feature, 0.0, _NEAR_ZERO), (feature, -_NEAR_ZERO, 0.0))]
         text = forest.text()
         if request.categories is not None:
