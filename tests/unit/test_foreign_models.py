@@ -389,3 +389,16 @@ class TestFeatureNumbers:
         assert model.predict(TEST.X) == pytest.approx(expected)
         with pytest.raises(rw.InputError, match="the documents have 3 features; the model was trained on 4"):
             model.predict(TEST.X[:, :3])
+
+    def test_documents_with_more_features_are_diagnosed_and_tested(self, tmp_path):
+        (tmp_path / "ca.txt").write_text("## Coordinate Ascent\n1:0.5 4:-0.25\n")
+        diagnosis = rw.diagnose(rw.load(tmp_path / "ca.txt"), QUERIES, "ndcg@5")
+        assert (diagnosis.ranker, len(diagnosis.weight_gains.gain)) == ("RankLib", 4)
+        results = run_serially(rw.Experiment(DATA, tmp_path / "ca.txt", "map"), tmp_path / "out")
+        weights = results.tables["weights"]
+        assert weights["weight"][weights["fold"] == 1].tolist() == [0.5, 0.0, 0.0, -0.25]
+
+    def test_a_model_with_one_feature_more_has_a_way_out(self, texts):
+        model = rw.load(texts / "lgb.txt")
+        with pytest.raises(rw.InputError, match=r"the LightGBM model has 7\. If it read text .* drop_first=True"):
+            rw.evaluate(model, TEST, "map")

@@ -72,7 +72,8 @@ class FixedModel:
         """Do nothing: a model was checked when it was loaded."""
 
     def choose_features(self, queries: Queries) -> Queries:
-        """Return grouped queries with the model's features, by name, where both have names; else as they are."""
+        """Return grouped queries with the model's features, by name, where both have names."""
+        queries = self.model.choose_features(queries)
         if None in (self.model.features, queries.features) or self.model.features == queries.features:
             return queries
         chosen = FeatureSelection(queries.n_features, queries.features, queries.categories, "the documents")

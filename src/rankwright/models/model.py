@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,18 +25,6 @@ CATEGORY_RANKERS = ("BoostedTrees", "DirectRankTrees", "LambdaMART", "MART")
 NAN_RANKERS = (*CATEGORY_RANKERS, "RankBoost")
 _ZERO_BASED = ("LightGBM", "XGBoost")  # libraries whose columns are the indices of label-first text, from 0
 _OPEN_ENDED = ("RankLib",)  # libraries whose models know the largest feature that they use, and no number of features
-
-
-class Fitted(Protocol):
-    """The interface that a fitted ranker and a model share: ``predict`` and ``to_model``."""
-
-    def to_model(self) -> Model:
-        """Return the model that is saved."""
-        ...
-
-    def predict(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
-        """Return a score for each row; larger is ranked earlier."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,8 +108,13 @@ class Model:
 
     def adapt(self, queries: Queries, first_row: int = 0) -> Queries:
         """Return documents as the scorer takes them: checked, categories in the model's numbers, and scaled."""
-        if self.is_open_ended and queries.n_features > self.n_features:
-            queries = keep_first_features(queries, self.n_features)
+        queries = self.choose_features(queries)
+        if self.is_zero_based and queries.n_features == self.n_features - 1:
+            raise InputError(
+                f"the documents have {queries.n_features} features; the {self.ranker} model has {self.n_features}. If "
+                "it read text that counts from 1, its first column is empty: import it with drop_first=True "
+                "(--drop-first)"
+            )
         check_features(queries, self.n_features, self.features, "the model was trained on")
         if self.features is None and queries.features is not None:
             self._warn_of_names(queries.features)
@@ -130,6 +123,18 @@ class Model:
         own = queries.replace(features=self.features) if queries.features is None and self.features else queries
         recoded = own.with_categories(self.categories, "the model was trained on")
         return recoded if self.scaling is None else self.scaling(recoded)
+
+    def choose_features(self, queries: Queries) -> Queries:
+        """Return documents without the features beyond those that an open-ended model knows; else as they are."""
+        n = self.n_features
+        if not self.is_open_ended or queries.n_features <= n:
+            return queries
+        names, categories = queries.features, queries.categories
+        return queries.replace(
+            X=np.ascontiguousarray(queries.X[:, :n]),
+            features=None if names is None else names[:n],
+            categories=None if categories is None else categories[:n],
+        )
 
     def _warn_of_names(self, names: tuple[str, ...]) -> None:
         """Warn that columns with names are taken in their order, unless their names are the model's numbers."""
@@ -174,13 +179,6 @@ def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, ND
             )
         ranked[query] = rows[:k] if names is None else names[rows[:k]]
     return ranked
-
-
-def keep_first_features(queries: Queries, n: int) -> Queries:
-    """Return documents with their first ``n`` features."""
-    names, categories = (None if each is None else each[:n] for each in (queries.features, queries.categories))
-    X = np.ascontiguousarray(queries.X[:, :n])
-    return queries.replace(X=X, features=names, categories=categories)
 
 
 def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | None, where: str) -> None:
