@@ -13,6 +13,7 @@ from tests import damage
 from tests.reference import oracle_ranklib
 
 import rankwright as rw
+from rankwright.cli import run
 from rankwright.models.imports.from_ranklib import import_file
 from rankwright.models.imports.ranklib_trees import Token, parse_float32
 
@@ -137,6 +138,7 @@ def _write_decimal(value) -> str:
         (TREE.replace("<output> 0.5 </output>\n", ""), "line 11: found '</split>'; expected <output>"),
         (TREE.replace("</tree>\n", ""), "line 14: found '</ensemble>'; expected </tree>"),
         (TREE.replace("0.5 </output>", "1e99 </output>"), "line 11: the number '1e99'; expected one up to 3.4e38"),
+        (TREE.replace("0.5 </output>", "1e999 </output>"), "line 11: the number '1e999'; expected one up to 3.4e38"),
         (TREE.replace("<feature>", "<feature"), "line 5: "),
         ("## RankNet\n1 2\n1\n", "line 3: the text ends; expected the layers of a network"),
         ("## RankNet\n1\n0\n0 0 1.0", "line 4: 1 lines of weights; expected 2"),
@@ -189,3 +191,12 @@ def test_random_words_are_an_input_error():
             import_file(text.encode())
         except rw.InputError:
             continue
+
+
+def test_the_command_takes_the_number_of_features(tmp_path, capsys):
+    (tmp_path / "m.txt").write_text(TREE)
+    arguments = ["import", str(tmp_path / "m.txt"), "--model", str(tmp_path / "m.json")]
+    assert run([*arguments, "--n-features", "46"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "RankLib: trees of 46 features"
+    assert rw.load(tmp_path / "m.json").n_features == 46
+    assert run([*arguments, "--n-features", "0"]) == 2

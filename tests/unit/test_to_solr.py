@@ -12,7 +12,7 @@ from tests.reference import oracle_solr
 
 import rankwright as rw
 from rankwright.models.export import solr_thresholds
-from rankwright.models.export.exporting import find_target, make_request
+from rankwright.models.export.exporting import build_files, find_target, make_request
 from rankwright.models.export.parity_rows import choose_rows
 from rankwright.models.export.score_parts import split_scorer
 from rankwright.models.export.solr_thresholds import (
@@ -125,6 +125,29 @@ def test_missing_values_take_their_side(missing_left, tmp_path):
     # where a missing value goes as 0 does, Solr's default of 0 is right, also before version 9.2
     assert [entry["params"].get("defaultValue") for entry in store] == [None if missing_left else "NaN"] * 2
     assert ("isNullSameAsZero" in (tmp_path / "m.json").read_text()) is not missing_left
+
+
+@pytest.mark.parametrize("depth", [100, 101, 501])
+def test_deep_trees_need_a_larger_stack(depth, tmp_path):
+    leaves = np.append(~np.arange(depth - 1), ~(depth - 1))
+    right = np.append(np.arange(1, depth), ~depth)
+    columns = (
+        np.zeros(depth, int),
+        np.arange(depth) + 0.5,
+        np.ones(depth, bool),
+        leaves,
+        right,
+        np.arange(depth + 1.0),
+    )
+    model = make_tree_model(Tree.from_nodes(*columns))
+    if depth > 500:
+        with pytest.raises(rw.InputError, match="a tree of 501 levels: it reads at most 500; train with max_depth"):
+            rw.export(model, "solr", tmp_path / "m.json")
+        return
+    notes = build_files(model, "solr", tmp_path / "m.json")[1]
+    assert any("SOLR_JAVA_STACK_SIZE" in note for note in notes) is (depth > 100)
+    X = np.array([[depth / 2, 0.0], [1e6, 0.0]], np.float32)
+    assert np.array_equal(score(model, X, tmp_path), model.scorer(X))
 
 
 def test_a_shift_and_a_model_without_trees(tmp_path):

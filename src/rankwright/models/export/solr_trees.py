@@ -20,6 +20,7 @@ from rankwright.scorers.lightgbm_trees import Tree, make_leaf
 
 PACKAGE = "org.apache.solr.ltr"
 _MAX_DEPTH = 500  # of a tree: Solr builds nodes inside each other on its stack
+DEEP = 100  # levels from which on the stack of 256 kB is too small, with which Solr starts
 
 
 class SolrTrees(NamedTuple):
@@ -27,6 +28,7 @@ class SolrTrees(NamedTuple):
 
     entries: dict[str, Any]
     has_missing: bool  # whether a missing value differs from 0
+    depth: int
     moved_splits: list[int]  # features whose split between 0 and positive values is at 0, not at 1e-35
 
 
@@ -48,7 +50,8 @@ def build_trees(parts: ScoreParts, names: Sequence[str]) -> SolrTrees:
             "trees": [{"weight": "1", "root": root} for root in roots],
         },
     }
-    return SolrTrees(entries, has_missing, [i for i, own in enumerate(scalings) if own.moves_zero_split])
+    depth = max(tree.depth for tree in trees)
+    return SolrTrees(entries, has_missing, depth, [i for i, own in enumerate(scalings) if own.moves_zero_split])
 
 
 def _write_thresholds(

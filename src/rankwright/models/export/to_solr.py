@@ -12,7 +12,7 @@ from rankwright.basics.errors import InputError, quote
 from rankwright.models.export.score_parts import ScoreParts
 from rankwright.models.export.solr_networks import choose_scaling, find_network_obstacle, join_networks
 from rankwright.models.export.solr_thresholds import ABOVE_ZERO_SPLIT
-from rankwright.models.export.solr_trees import PACKAGE, build_norm, build_trees, round_to_float32
+from rankwright.models.export.solr_trees import DEEP, PACKAGE, build_norm, build_trees, round_to_float32
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
 
 _MAX_BYTES = 1 << 20  # of all models of a collection, where ZooKeeper keeps them
@@ -64,6 +64,9 @@ class SolrTarget(Target):
         else:
             built = build_trees(parts, request.names)
             entries, has_missing = built.entries, built.has_missing
+            if built.depth > DEEP:
+                stack = "start Solr with SOLR_JAVA_STACK_SIZE=-Xss1m"
+                notes.append(f"Trees of {built.depth} levels need a larger stack: {stack}.")
             gaps = [(column, 0.0, ABOVE_ZERO_SPLIT) for column in built.moved_splits]
             if gaps:
                 some = ", ".join(request.names[column] for column in built.moved_splits[:4])

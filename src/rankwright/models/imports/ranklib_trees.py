@@ -149,15 +149,15 @@ def parse_float32(tokens: Sequence[Token]) -> NDArray[np.float32]:
     exact = parse_doubles(tokens)
     with np.errstate(over="ignore"):
         found = exact.astype(np.float32)
+    for i in np.flatnonzero(~np.isfinite(found))[:1].tolist():
+        raise InputError(f"line {tokens[i].line}: the number {quote(words[i])}; expected one up to 3.4e38")
     other = np.nextafter(found, np.where(exact > found, np.inf, -np.inf).astype(np.float32))
     # a decimal that is rounded to the middle of two float32 may lie above or below it
-    middle = np.isfinite(exact) & (exact != found) & (exact - found == (other.astype(np.float64) - found) / 2.0)
+    middle = (exact != found) & (exact - found == (other.astype(np.float64) - found) / 2.0)
     for i in np.flatnonzero(middle).tolist():
         decimal, double = Decimal(words[i]), Decimal(float(exact[i]))
         if decimal != double:
             found[i] = max(found[i], other[i]) if decimal > double else min(found[i], other[i])
-    for i in np.flatnonzero(~np.isfinite(found))[:1].tolist():
-        raise InputError(f"line {tokens[i].line}: the number {quote(words[i])}; expected one up to 3.4e38")
     return found
 
 
