@@ -144,7 +144,8 @@ def test_trees_are_those_that_eland_writes(missing):
 
 def test_check_finds_the_constant(tmp_path):
     model, X = make_model("trees with missing"), make_rows("trees with missing")[:300]
-    (tmp_path / "m.json").write_bytes(build(model, TARGET).model)
+    rw.export(model, TARGET, tmp_path / "m.json")
     scores = oracle_elastic.score(tmp_path / "m.json", X, model.features)
-    found = rw.check_scores(model, make_response(X, model.features, scores, is_named=True))
-    assert found.is_shifted, found
+    response = make_response(X, model.features, scores, is_named=True)
+    assert rw.check_scores(model, response).is_shifted
+    assert rw.check_scores(model, response, parity=tmp_path / "m.json.parity.json").is_equal
