@@ -131,7 +131,10 @@ def open_source(
     if formats[0] == LETOR:
         roles.check_unused(paths[0], "LETOR text has no columns")
         if features and features[0] == "0" and all(name.isdecimal() for name in features):
-            raise InputError(f"{files[0]}: LETOR text counts features from 1; {owner} has a feature 0")
+            raise InputError(
+                f"{files[0]}: LETOR text counts features from 1; {owner} has a feature 0. If the columns of a model of "
+                "another library are the features in order: rw.import_model(..., features=['1', '2', ...])"
+            )
         return LetorSource(files, None if open_ended else n_features)
     source = TableSource([TABLE_FILES[formats[0]](file) for file in files], roles, features, categories, owner)
     if n_features is not None and not open_ended and len(source.columns.features) != n_features:
