@@ -125,6 +125,8 @@ def test_missing_values_take_their_side(missing_left, tmp_path):
     # where a missing value goes as 0 does, Solr's default of 0 is right, also before version 9.2
     assert [entry["params"].get("defaultValue") for entry in store] == [None if missing_left else "NaN"] * 2
     assert ("isNullSameAsZero" in (tmp_path / "m.json").read_text()) is not missing_left
+    notes = build_files(model, "solr", tmp_path / "m.json")[1]
+    assert any("takes a missing value as 0" in note for note in notes) is missing_left
 
 
 @pytest.mark.parametrize("depth", [100, 101, 501])

@@ -148,10 +148,11 @@ def _write_notes(has_missing: bool, size: int) -> list[str]:
         "The feature store has placeholders, which take values from the request (efi): replace each with a SolrFeature "
         "or a FieldValueFeature before you serve the model."
     ]
-    if has_missing:
-        notes.append(
-            'The model knows missing values: keep "defaultValue": "NaN" in every feature. It needs Solr 9.2 or later.'
-        )
+    notes.append(
+        'The model knows missing values: keep "defaultValue": "NaN" in every feature. It needs Solr 9.2 or later.'
+        if has_missing
+        else 'The model takes a missing value as 0: no feature may have "defaultValue": "NaN".'
+    )
     if size > _MAX_BYTES:
         notes.append(
             f"The model has {size / _MAX_BYTES:.1f} MB, more than ZooKeeper holds by default: put the file on Solr's "
