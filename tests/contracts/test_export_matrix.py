@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from rankwright.models.export.error_bounds import bound_errors
 from rankwright.models.export.exporting import TARGETS, find_target, make_request
 from rankwright.models.export.parity import read_parity
 from rankwright.models.export.parity_rows import leave_gaps
+from rankwright.models.export.score_parts import split_scorer
 from rankwright.scorers.lightgbm_trees import Tree
 
 
@@ -38,6 +39,21 @@ def refusal(kind: str, target: str) -> str | None:
     return None
 
 
+def expect(kind: str, target: str, n_rows: int | None, offset: float, gaps: tuple):
+    """The rows, the scores that a target must return for them, and the errors that it may have."""
+    found = find_target(target)
+    return expect_alike(kind, found.missing, found.precision, n_rows, offset, gaps)
+
+
+@lru_cache(maxsize=6)
+def expect_alike(kind: str, missing: str, precision: str, n_rows: int | None, offset: float, gaps: tuple):
+    X = leave_gaps(make_rows(kind)[:n_rows], gaps)
+    taken = np.nan_to_num(X, nan=0.0) if missing == "zero" else X
+    model = make_model(kind)
+    allowed = bound_errors(split_scorer(model.scorer, model.n_features), taken, precision, offset)
+    return X, model.scorer(taken) + offset, allowed
+
+
 def compare(kind: str, target: str, folder: Path, files=None) -> float:
     """The largest difference between the scores of exported files and the model's, as a share of what is allowed.
 
@@ -47,11 +63,8 @@ def compare(kind: str, target: str, folder: Path, files=None) -> float:
     files, n_rows = (own, None) if files is None else (files, 1_000)
     for addition, content in {"": files.model, **files.beside}.items():
         (folder / f"m.model{addition}").write_bytes(content)
-    X = leave_gaps(make_rows(kind)[:n_rows], own.gaps)
+    X, expected, allowed = expect(kind, target, n_rows, own.offset, tuple(own.gaps))
     scores = np.asarray(score_with_oracle(target, folder / "m.model", X, request.names), dtype=np.float64).ravel()
-    taken = np.nan_to_num(X, nan=0.0) if find_target(target).missing == "zero" else X
-    expected = make_model(kind).scorer(taken) + own.offset
-    allowed = bound_errors(request.parts, taken, find_target(target).precision, own.offset)
     assert scores.shape == expected.shape
     shares = np.abs(scores - expected) / allowed
     return float(np.where(np.isnan(shares), np.inf, shares).max())

@@ -39,17 +39,13 @@ def export(
     """Export a model to a search engine, ONNX or another library, with a parity file that proves its scores."""
     from rankwright.basics.file_groups import write_files_atomic
     from rankwright.basics.files import check_outputs
-    from rankwright.data.feature_numbers import name_features
     from rankwright.models.export.exporting import build_files
-    from rankwright.models.export.feature_names import read_names
     from rankwright.models.model_files import load
 
     loaded = load(model)
-    known = name_features(loaded.features, loaded.n_features)
-    mapped = None if names is None else read_names(names, known)
     with progress_bar():
         documents = _read_first_documents(loaded, data) if data else None
-        contents, notes = build_files(*(loaded, to, out), names=mapped, model_name=name, shift=shift, data=documents)
+        contents, notes = build_files(*(loaded, to, out), names=names, model_name=name, shift=shift, data=documents)
     check_outputs({f"--out {path}": path for path in contents}, [model, names, *(data or [])])
     write_files_atomic(contents)
     if as_json:

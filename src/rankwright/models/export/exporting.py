@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Mapping
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from rankwright.basics.file_groups import write_files_atomic
 from rankwright.basics.files import StrPath, check_outputs
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
+from rankwright.models.export.feature_names import read_names
 from rankwright.models.export.parity import write_parity
 from rankwright.models.export.score_parts import ScoreParts, find_least_score, split_scorer
 from rankwright.models.export.target import ExportRequest, Target
@@ -42,7 +44,7 @@ def export(
     to: str,
     path: StrPath,
     *,
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | StrPath | None = None,
     model_name: str | None = None,
     shift: bool = False,
     data: Queries | None = None,
@@ -57,8 +59,9 @@ def export(
         The target, such as "elasticsearch", "solr" or "onnx".
     path : str or Path
         The file to write the model to. Files beside it have its name with an addition, such as ".parity.json".
-    names : mapping, optional
-        The names of features in the target, by their names in the model; features that are not in it keep theirs.
+    names : mapping, str or Path, optional
+        The names of features in the target, by their names in the model, or a CSV file with lines feature,name;
+        features that are not in it keep theirs.
     model_name : str, optional
         The name of the model in the target; by default that of the file, up to its first dot.
     shift : bool
@@ -84,7 +87,7 @@ def build_files(
     to: str,
     path: StrPath,
     *,
-    names: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | StrPath | None = None,
     model_name: str | None = None,
     shift: bool = False,
     data: Queries | None = None,
@@ -93,6 +96,8 @@ def build_files(
     model, target, path = as_model(fitted), find_target(to), Path(path)
     if path.suffix in (".gz", ".xz"):
         raise InputError(f"{path}: files for {target.title} are not compressed; expected another name")
+    if isinstance(names, (str, PathLike)):
+        names = read_names(names, name_features(model.features, model.n_features))
     request = make_request(model, target, path, names, model_name)
     added = _shift_scores(request.parts) if shift else 0.0
     files = target.build(request)
