@@ -11,7 +11,10 @@ import numpy as np
 import pandas
 import pytest
 import sklearn
+from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from tests.experiments import contents
 
 import rankwright as rw
@@ -89,6 +92,14 @@ class TestPython:
         found = rw.diagnose(booster, QUERIES, "ndcg@5")
         assert found.values.mean() == pytest.approx(rw.evaluate(booster, QUERIES, "ndcg@5")["ndcg@5"])
         assert found.ranker == "LightGBM"
+
+    def test_linear_models_of_scikit_learn(self):
+        ridge = make_pipeline(StandardScaler(), Ridge()).fit(QUERIES.X, QUERIES.y)
+        expected = rw.evaluate(ridge.predict(TEST.X), TEST, MEASURES)
+        assert rw.evaluate(ridge, TEST, MEASURES).means == pytest.approx(expected.means)
+        assert rw.explain(ridge).what.startswith("weights of 6 of 6 features")
+        verdict = rw.diagnose(ridge, TEST, "ndcg@5").verdict
+        assert (verdict.problem, "What its training minimised" in verdict.text) == ("unknown", True)
 
     def test_save_and_rank(self, booster, raw, tmp_path):
         rw.save(booster, tmp_path / "m.json")

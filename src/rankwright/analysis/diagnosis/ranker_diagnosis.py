@@ -90,7 +90,9 @@ def diagnose(
     )
     seen = training.matches_training(_compute_training_measure(training.measure, queries, scores, backend))
     mean_loss = mean(loss, queries.query_weight)
-    facts = DiagnosisFacts(str(wanted), mean_loss, own, after, training.certificate, gains, training.validated, seen)
+    facts = DiagnosisFacts(
+        *(str(wanted), mean_loss, own, after, training.certificate, gains, training.validated, seen), training.known
+    )
     return Diagnosis(
         model.ranker,
         str(wanted),

@@ -46,6 +46,8 @@ class TrainingFacts:
         Its measure on the training queries.
     validated : bool
         Whether validation queries chose the round that was kept.
+    known : bool
+        Whether the ranker is one of Rankwright's; the objective of any other is not known.
     """
 
     measure: Measure | None
@@ -53,6 +55,7 @@ class TrainingFacts:
     certificate: Certificate | None
     train: float | None
     validated: bool
+    known: bool = True
 
     def matches_training(self, value: float) -> bool | None:
         """Return whether queries with this value of the ranker's measure seem to be the training queries."""
@@ -72,6 +75,7 @@ def read_training_facts(fitted: Any, model: Model, measure: Measure | None) -> T
         None if objective is None or gap is None else Certificate(objective, gap),
         train,
         _as_number(record.get("valid")) is not None and not is_optimum,
+        kind is not None,
     )
 
 
@@ -144,6 +148,7 @@ class DiagnosisFacts:
     weight_gains: SingleWeightGains | None
     validated: bool
     seen: bool | None  # whether the queries are the training queries
+    known: bool = True  # whether the ranker, and so its objective, is known
 
     @property
     def gain(self) -> float:
@@ -234,6 +239,9 @@ def _decide_gain(facts: DiagnosisFacts) -> Verdict:
             f"The optimiser has converged (its objective is at most {format_percent(certificate.relative)} above "
             f"the least), yet {facts.change}.",
         )
+    if not facts.known:
+        change = f"{facts.change[0].upper()}{facts.change[1:]}"
+        return Verdict("unknown", f"{change}. What its training minimised, and on which queries, is not known.")
     if own is None or after is None:
         return Verdict("surrogate", f"Its objective is no bound on a measure, and {facts.change}.")
     what = "the loss that it minimises" if own.name == "basic loss" else f"the bound that it minimises ({own.name})"
