@@ -105,7 +105,15 @@ def build_files(
         raise InputError(f"shift: {target.title} has no place for a constant in such a model; leave it out")
     parity = write_parity(model, target, request, files, added, data)
     contents = {"": files.model, **files.beside, ".parity.json": parity}
-    return {path.with_name(path.name + addition): content for addition, content in contents.items()}, files.notes
+    notes = [*_describe_unmapped(model, names), *files.notes]
+    return {path.with_name(path.name + addition): content for addition, content in contents.items()}, notes
+
+
+def _describe_unmapped(model: Model, names: Mapping[str, str] | None) -> list[str]:
+    """Return a note about the features that a mapping of names leaves as they are; none without a mapping."""
+    left = [name for name in name_features(model.features, model.n_features) if name not in names] if names else []
+    some = ", ".join(left[:4]) + (", ..." if len(left) > 4 else "")
+    return [f"{len(left)} of {model.n_features} features are not in the names and keep theirs: {some}"] if left else []
 
 
 def find_target(name: str) -> Target:
