@@ -1,5 +1,7 @@
 """Models of LightGBM score as LightGBM does, to the bit, and go back to it."""
 
+import json
+
 import lightgbm
 import numpy as np
 import pandas
@@ -208,3 +210,9 @@ def test_values_that_lightgbm_takes_for_0_are_named(tmp_path):
     assert np.array_equal(booster.predict(rows), model.predict(rows))
     tiny = np.float32([[1e-36, -1e-36]])
     assert booster.predict(tiny) != model.predict(tiny)
+
+
+def test_a_dump_for_people_is_refused(data, tmp_path):
+    (tmp_path / "m.json").write_text(json.dumps(train(data, 2).dump_model()))
+    with pytest.raises(rw.InputError, match=r"m\.json: the JSON of LightGBM's dump_model; .*save_model"):
+        rw.import_model(tmp_path / "m.json")

@@ -225,3 +225,10 @@ def test_ubjson_is_json(data):
     ):
         with pytest.raises(rw.InputError, match="damaged XGBoost model: not whole UBJSON"):
             parse_ubjson(damaged, "XGBoost")
+
+
+def test_a_dump_for_people_is_refused(data, tmp_path):
+    booster = train(data, 2)
+    booster.dump_model(tmp_path / "m.json", dump_format="json")
+    with pytest.raises(rw.InputError, match=r"m\.json: the JSON of XGBoost's dump_model, .*save_model"):
+        rw.import_model(tmp_path / "m.json")

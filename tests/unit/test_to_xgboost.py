@@ -145,6 +145,18 @@ def test_stumps_and_weights(data, tmp_path):
     assert (again.coef.tolist(), again.intercept) == (single.scorer.coef.tolist(), 0.25)
 
 
+def test_names_in_any_script(tmp_path):
+    names = ("bm25 ü", 'a"b', "c\\d", "日本", "g/h")
+    model = Model("Regression", {}, "ndcg@10", Linear(np.arange(5.0)), 5, names)
+    rw.export(model, "xgboost", tmp_path / "m.json")
+    assert score(tmp_path / "m.json", np.ones((1, 5), np.float32), names) == 10.0
+    assert rw.import_model(tmp_path / "m.json").features == names
+    booster = xgboost.train({}, xgboost.DMatrix(np.eye(5), np.arange(5), feature_names=list(names)), 1)
+    for form in ("json", "ubj"):
+        booster.save_model(tmp_path / f"theirs.{form}")
+        assert rw.import_model(tmp_path / f"theirs.{form}").features == names
+
+
 def test_a_constant_is_a_model_of_one_leaf(data, tmp_path):
     model = Model("LambdaMART", {}, "ndcg@10", Trees(Forest.constant(6, 1.5)), 6)
     rw.export(model, "xgboost", tmp_path / "m.json")
@@ -160,6 +172,7 @@ def test_a_constant_is_a_model_of_one_leaf(data, tmp_path):
         (Trees(Forest.constant(2, 1e39)), None, "too large for XGBoost's single precision"),
         (Linear(np.array([1e39, 0.0])), None, "too large for XGBoost's single precision"),
         (Linear(np.ones(2)), {"1": "a[0]"}, r"XGBoost refuses the name 'a\[0\]'"),
+        (Linear(np.ones(2)), {"1": "a\x01"}, "XGBoost refuses the name"),
     ],
 )
 def test_what_xgboost_cannot_hold_is_refused(scorer, names, message, tmp_path):

@@ -33,12 +33,10 @@ class XGBoostTarget(Target):
     }
 
     def check_names(self, names: tuple[str, ...]) -> None:
-        """Raise InputError if XGBoost refuses a name: one that occurs twice, is empty, or has a bracket or <."""
-        seen: set[str] = set()
+        """Raise InputError if XGBoost refuses a name: an empty one, or one with a bracket, < or a control character."""
         for name in names:
-            if not name or any(mark in name for mark in "[]<") or name in seen:
+            if not name or not name.isprintable() or any(mark in name for mark in "[]<"):
                 raise InputError(f"XGBoost refuses the name {quote(name)} of a feature; give it another with names")
-            seen.add(name)
 
     def build(self, request: ExportRequest) -> ExportedFiles:
         """Return the JSON; the intercept, or else a single leaf that comes first, is ``base_score``."""
@@ -52,7 +50,7 @@ class XGBoostTarget(Target):
             booster = _write_trees(trees or [make_leaf(0.0)], parts.n_features)
         words = _write_floats(np.array([base]), "the intercept")
         content = (
-            f'{{"learner":{{"attributes":{{}},"feature_names":{json.dumps(list(request.names))},'
+            f'{{"learner":{{"attributes":{{}},"feature_names":{json.dumps(list(request.names), ensure_ascii=False)},'
             f'"feature_types":{json.dumps(["float"] * parts.n_features)},"gradient_booster":{booster},'
             f'"learner_model_param":{{"base_score":"{words[0]}","boost_from_average":"0","num_class":"0",'
             f'"num_feature":"{parts.n_features}","num_target":"1"}},'

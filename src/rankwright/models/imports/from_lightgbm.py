@@ -19,8 +19,9 @@ def recognises_object(source: Any) -> bool:
 
 
 def recognises_file(data: bytes) -> bool:
-    """Return whether the content of a file is LightGBM's model text."""
-    return data.startswith(b"tree\n")
+    """Return whether the content of a file is LightGBM's model text, or the JSON of ``dump_model``."""
+    is_dump = data[:64].lstrip().startswith(b"{") and b'"tree_info"' in data and b'"max_feature_idx"' in data
+    return is_dump or data.startswith((b"tree\n", b"tree\r\n"))
 
 
 def import_object(source: Any) -> Model:
@@ -35,6 +36,8 @@ def import_object(source: Any) -> Model:
 
 def import_file(data: bytes) -> Model:
     """Return the model of LightGBM's text."""
+    if not data.startswith(b"tree"):
+        raise InputError("the JSON of LightGBM's dump_model; expected its model text: use save_model")
     try:
         return _build_model(data.decode("utf-8").replace("\r\n", "\n"))
     except UnicodeDecodeError:

@@ -38,7 +38,7 @@ def recognises_object(source: Any) -> bool:
 def recognises_file(data: bytes) -> bool:
     """Return whether the content of a file is XGBoost's JSON, UBJSON or older binary form."""
     is_json = data[:64].lstrip().startswith(b"{") and b'"learner"' in data and b'"gradient_booster"' in data
-    return is_json or _is_ubjson(data) or data.startswith(b"binf")
+    return is_json or _is_ubjson(data) or data.startswith(b"binf") or _is_dump(data)
 
 
 def import_object(source: Any) -> Model:
@@ -64,11 +64,18 @@ def import_object(source: Any) -> Model:
 
 def import_file(data: bytes) -> Model:
     """Return the model of a file; that of an estimator ends at its best iteration, as its predictions do."""
+    if _is_dump(data):
+        raise InputError("the JSON of XGBoost's dump_model, which lacks the constant; expected that of save_model")
     if data.startswith(b"binf"):
         raise InputError("XGBoost's old binary form; expected JSON: load it in XGBoost and save_model('model.json')")
     content = parse_ubjson(data, "XGBoost") if _is_ubjson(data) else parse_object(data, "XGBoost")
     attributes = get_value(content, "learner", dict).get("attributes")
     return _build_model(content, isinstance(attributes, dict) and "scikit_learn" in attributes)
+
+
+def _is_dump(data: bytes) -> bool:
+    """Return whether the content of a file is a list of trees for people to read."""
+    return data[:64].lstrip().startswith(b"[") and b'"nodeid"' in data
 
 
 def _is_ubjson(data: bytes) -> bool:
