@@ -70,7 +70,7 @@ def test_rows_that_differ_are_listed_by_size():
     assert found.cause is None
     assert "2 of 200 scores differ, by 0.5 at most" in str(found)
     assert "d150 of q140" in str(found)
-    assert "another version of the model" in str(found)
+    assert "most scores are equal" in str(found)
     content = json.loads(json.dumps(found.to_json()))
     assert (content["different"], content["rows"][0]["document"]) == (2, "d150 of q140")
 
@@ -138,6 +138,13 @@ def test_a_constant_is_added():
     assert "3.25" in found.cause.sentence
 
 
+def test_one_score_is_too_few_to_find_a_cause():
+    X, model = rows(n=1), make_model("trees")
+    assert "a log of 1 is too small" in str(check("trees", X, model.scorer(X) + 1.0))
+    X = rows(n=2)
+    assert check("trees", X, model.scorer(X) + 1.0).cause.kind == "shift"
+
+
 def test_an_intercept_is_left_out():
     X, model = rows(), make_model("linear")
     found = check("linear", X, model.scorer(X) - make_linear().intercept)
@@ -188,6 +195,7 @@ def test_another_model():
     X, other = rows(), make_model("deep trees")
     scores = other.scorer(X)
     assert check("trees", X, scores).cause is None
+    assert "another version of the model" in str(check("trees", X, scores))
     found = check("trees", X, scores, candidates={"last week": other, "linear": make_model("linear")})
     assert found.cause.sentence == "the engine has the model last week"
 
@@ -197,6 +205,16 @@ def test_documents_outside_of_the_window():
     scores = model.scorer(X)
     scores[np.arange(len(X)) % 20 >= 15] = np.linspace(5, 9, 50) ** 2
     assert check("trees", X, scores).cause.kind == "window"
+
+
+def test_a_large_log_is_tried_on_some_of_its_rows():
+    model = make_model("trees with missing")
+    X = np.tile(rows(0.3), (30, 1))
+    found = check("trees with missing", X, model.scorer(np.nan_to_num(X)))
+    assert len(found.rows) > found.cause.n_tried == found.cause.n_explained == 2_000
+    assert found.cause.kind == "missing as 0"
+    found = check("trees with missing", X, model.scorer(X) + 1.0)
+    assert found.is_shifted
 
 
 def test_a_little_more_than_rounding():

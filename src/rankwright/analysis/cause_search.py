@@ -20,11 +20,12 @@ _WAYS_OUT = {
 
 
 class FoundCause(NamedTuple):
-    """The likely cause of differences: its kind, a sentence, how many differences it explains, and what to do."""
+    """The likely cause of differences: a sentence, how many it explains of those it was tried on, and what to do."""
 
     kind: str
     sentence: str
     n_explained: int
+    n_tried: int
     way_out: str
 
 
@@ -43,7 +44,7 @@ def find_cause(
     tolerances, n = _ROOM * tolerances, len(search.rows)
     if not is_off(search.scores - expected, tolerances).any():
         way_out = "nothing, where scores tie no documents; a format of double precision, such as onnx or c, rounds less"
-        return FoundCause("rounding", "the engine rounds a little more than its precision allows for", n, way_out)
+        return FoundCause("rounding", "the engine rounds a little more than its precision allows for", n, n, way_out)
     causes = [Cause("none", "", expected, ""), *search.list_causes(candidates)]
     best: FoundCause | None = None
     changes: list[Callable[..., tuple[Floats, str, str]]] = [_keep_scores, _add_constant, _scale_scores]
@@ -53,9 +54,9 @@ def find_cause(
             is_explained = ~is_off(search.scores - predicted, tolerances)
             n_explained = int(is_explained[search.rows].sum())
             said = ", and ".join(text for text in (cause.sentence, sentence) if text)
-            found = FoundCause(kind, said, n_explained, _WAYS_OUT.get(kind, ""))
+            found = FoundCause(kind, said, n_explained, n, _WAYS_OUT.get(kind, ""))
             if cause.kind != "none":
-                found = FoundCause(cause.kind, said, n_explained, cause.way_out)
+                found = FoundCause(cause.kind, said, n_explained, n, cause.way_out)
             if is_explained.all():
                 return found
             if change is _keep_scores and n_explained > (0 if best is None else best.n_explained):
@@ -63,7 +64,7 @@ def find_cause(
     if _is_window(search.rows, row_qid):
         sentence = "the last documents of each query have other scores, as those outside of a rescoring window do"
         way_out = "make the window (window_size, reRankDocs) at least as large as the number of hits"
-        return FoundCause("window", sentence, n, way_out)
+        return FoundCause("window", sentence, n, n, way_out)
     return best if best is not None and best.n_explained >= _LEAST_SHARE * n else None
 
 
@@ -74,7 +75,7 @@ def _keep_scores(scores: Floats, wanted: Floats, tolerances: Floats, intercept: 
 
 def _add_constant(scores: Floats, wanted: Floats, tolerances: Floats, intercept: float) -> tuple[Floats, str, str]:
     """Return scores plus the constant that fits best, the kind of this change, and a sentence about it."""
-    if len(scores) < 3:  # too few to tell a constant from anything else
+    if len(scores) < 2:  # a constant explains any single score
         return scores, "shift", ""
     shift = float(np.median(wanted - scores))
     is_intercept = intercept != 0.0 and abs(shift + intercept) <= float(np.max(tolerances))

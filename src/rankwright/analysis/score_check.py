@@ -26,6 +26,8 @@ from rankwright.models.model import Model
 from rankwright.models.model_json import compute_digest
 
 _SHOWN = 10  # rows that differ, in the text
+_TRIED = 4_000  # rows that hypotheses are tried on
+_FEW = 10  # scores, below which no cause may mean too little evidence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,12 +66,25 @@ class ScoreCheck:
     @property
     def is_shifted(self) -> bool:
         """Whether a constant that is added to all scores is the only difference."""
-        return self.cause is not None and self.cause.kind == "shift" and self.cause.n_explained == len(self.rows)
+        return self.cause is not None and self.cause.kind == "shift" and self.cause.n_explained == self.cause.n_tried
 
     @property
     def is_equal(self) -> bool:
         """Whether all scores are equal within the precision of the engine."""
         return not len(self.rows)
+
+    def _suggest_cause(self) -> str:
+        """Return what may be the cause of differences that no hypothesis explains."""
+        n, n_off = len(self.scores), len(self.rows)
+        if n < _FEW:
+            return f"a log of {n} is too small to tell; log more documents"
+        if n_off < n / 2:
+            return "most scores are equal. Perhaps these documents changed after their features were logged"
+        return (
+            "missing values, thresholds, shift, scale and the order of features do not explain the differences. "
+            f"Perhaps the engine has another version of the model (digest {self.digest}): pass others to try as "
+            "candidates (--candidate on the command line)"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the comparison as JSON values: counts, the cause, and every row that differs."""
@@ -96,13 +111,10 @@ class ScoreCheck:
             return "\n".join(lines)
         lines.append(f"{len(rows)} of {n} scores differ, by {off:.6g} at most")
         if self.cause is not None:
-            explained = f"this explains {self.cause.n_explained} of {len(rows)} differences"
+            explained = f"this explains {self.cause.n_explained} of {self.cause.n_tried} differences"
             lines += [f"likely cause: {self.cause.sentence}; {explained}", f"way out: {self.cause.way_out}"]
         else:
-            lines.append(
-                "no cause was found: missing values, thresholds, shift, scale and the order of features do not explain "
-                f"it. Perhaps the engine has another version of the model (digest {self.digest}); name others to try"
-            )
+            lines.append(f"no cause was found: {self._suggest_cause()}")
         lines.append(f"{'engine':>15} {'model':>15} {'difference':>12}  document")
         for row in rows[:_SHOWN].tolist():
             engine, model = float(self.scores[row]), float(self.expected[row])
@@ -238,7 +250,16 @@ def _check_rows(
     allowed = bound_errors(parts, X, "float32", offset) if tolerances is None else tolerances
     rows, cause = np.flatnonzero(is_off(scores - expected, allowed)), None
     if len(rows):
-        hypotheses = CauseHypotheses(model, parts, X, names, scores - offset, rows)
+        kept = _sample_rows(rows, len(scores))
+        tried = np.flatnonzero(np.isin(kept, rows))
+        hypotheses = CauseHypotheses(model, parts, X[kept], names, scores[kept] - offset, tried)
         others = {name: as_model(other) for name, other in (candidates or {}).items()}
-        cause = find_cause(hypotheses, expected - offset, allowed, others, own.row_qid)
+        cause = find_cause(hypotheses, expected[kept] - offset, allowed[kept], others, own.row_qid[kept])
     return ScoreCheck(scores, expected, allowed, labels, compute_digest(model), cause, notes)
+
+
+def _sample_rows(rows: Ints, n: int) -> Ints:
+    """Return at most ``_TRIED`` of n rows, in their order: those that differ, and as many others, evenly spaced."""
+    others = np.setdiff1d(np.arange(n), rows)
+    parts = [part[np.linspace(0, len(part) - 1, min(len(part), _TRIED // 2)).astype(int)] for part in (rows, others)]
+    return np.sort(np.concatenate(parts))
