@@ -167,8 +167,8 @@ def _read_weights(model: Mapping[str, Any], n_features: int, base: float) -> Lin
 
 def _read_names(learner: Mapping[str, Any], n_features: int) -> tuple[str, ...] | None:
     """Return the names of the features; None if the model has none."""
-    names = learner.get("feature_names") or None
-    if names is None:
+    names = learner.get("feature_names")
+    if names is None or (isinstance(names, (list, np.ndarray)) and not len(names)):
         return None
     if not isinstance(names, list) or len(names) != n_features or not all(isinstance(name, str) for name in names):
         raise InputError(f"a damaged model: feature_names are {quote(names)}; expected {n_features} texts")
