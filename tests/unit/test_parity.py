@@ -15,8 +15,9 @@ from rankwright.models.export.error_bounds import bound_errors
 from rankwright.models.export.parity import read_parity
 from rankwright.models.export.parity_rows import choose_rows, leave_gaps
 from rankwright.models.export.score_parts import split_scorer
+from rankwright.models.model import Model
 from rankwright.models.model_json import compute_digest
-from rankwright.scorers import Trees
+from rankwright.scorers import Linear, Trees
 from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import Tree
 
@@ -228,6 +229,15 @@ def test_an_export_leaves_nothing_where_a_file_beside_it_cannot_be_written(tmp_p
     with pytest.raises(IsADirectoryError):
         rw.export(make_model("trees"), "lightgbm", tmp_path / "m.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["m.txt.parity.json"]
+
+
+def test_rows_whose_terms_float32_cannot_hold_are_left_out(tmp_path):
+    scorer = Linear(np.array([1e37, -1e37, 1.0]))
+    model = Model("Regression", {}, "ndcg@10", scorer, 3, ("a", "b", "c"))
+    rw.export(model, "onnx", tmp_path / "m.onnx")
+    parity = read_parity(tmp_path / "m.onnx.parity.json")
+    assert 0 < len(parity.X) < 1_000
+    assert np.abs(parity.X[:, :2]).max() < 34.0
 
 
 def test_names_of_two_features_must_differ(tmp_path):

@@ -21,6 +21,7 @@ from rankwright.models.model_json import compute_digest
 
 FORMAT, VERSION = "rankwright parity", 1
 _MAX_ROWS, _MIN_ROWS, _MAX_VALUES = 1_000, 20, 50_000
+_MAX_TOLERANCE = 1e30
 _MISSING = {
     "nan": "null is a missing value: a feature that did not match",
     "zero": "null is a feature that did not match; this target takes it as 0",
@@ -81,7 +82,8 @@ def write_parity(
     taken = np.nan_to_num(X) if target.missing == "zero" else X
     scores = model.scorer(taken) + (shift + files.offset)
     tolerances = bound_errors(request.parts, taken, target.precision, files.offset)
-    is_known = np.isfinite(scores) & (np.abs(scores) < np.finfo(np.float32).max)
+    # a larger bound means terms beyond the range of float32, which cancel in double precision only
+    is_known = (np.abs(scores) < np.finfo(np.float32).max) & (tolerances < _MAX_TOLERANCE)
     rows = [[None if value != value else value for value in row] for row in X[is_known].tolist()]
     content: dict[str, Any] = {
         "format": FORMAT,
@@ -131,6 +133,6 @@ def read_parity(path: StrPath) -> ParityFile:
         raise InputError(f"{path}: the parity file lacks {error}") from None
     except (TypeError, ValueError) as error:
         raise InputError(f"{path}: damaged parity file: {error}") from None
-    if not (len(X) == len(scores) == len(tolerances) > 0) or X.shape[1] != len(names):
+    if not (len(X) == len(scores) == len(tolerances)) or X.shape[1] != len(names):
         raise InputError(f"{path}: damaged parity file: rows, scores and features that differ in number")
     return ParityFile(texts[0], texts[1], texts[2], names, offset, X, scores, tolerances)
