@@ -1,18 +1,16 @@
 """Models of CatBoost score as CatBoost does: recorded models and scores, and the library where it is installed."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.golden.models import make_catboost
 
 import rankwright as rw
 from rankwright.models.imports import parse_file
 
 FOLDER = Path(__file__).parents[1] / "golden" / "models"
-sys.path.insert(0, str(FOLDER))
-import make_catboost  # noqa: E402
 
 
 def read_scored(name):

@@ -53,7 +53,7 @@ def _list_nodes(tree):
 
 def check(model, booster, X, n_trees=None):
     """Check leaf by leaf, and the sums: those of the leaves in double against XGBoost's in single precision."""
-    matrix = xgboost.DMatrix(X)
+    matrix = xgboost.DMatrix(X, nthread=1)
     rounds = (0, n_trees or 0)
     expected = booster.predict(matrix, output_margin=True, iteration_range=rounds)
     found = model.predict(X)
@@ -103,7 +103,8 @@ def test_a_file_is_the_booster(data, form, tmp_path):
 
 def test_an_estimator_stops_at_its_best_iteration_and_a_booster_does_not(data, tmp_path):
     X, y = data
-    ranker = xgboost.XGBRanker(n_estimators=60, early_stopping_rounds=5, learning_rate=0.9, num_parallel_tree=2)
+    options = {"learning_rate": 0.9, "num_parallel_tree": 2, "max_depth": 3, "n_jobs": 1}
+    ranker = xgboost.XGBRanker(n_estimators=60, early_stopping_rounds=5, **options)
     ranker.fit(X[:300], y[:300], qid=Q[:300], eval_set=[(X[300:], y[300:])], eval_qid=[Q[300:]], verbose=False)
     best = ranker.best_iteration
     assert best + 1 < ranker.get_booster().num_boosted_rounds()
@@ -128,7 +129,7 @@ def test_a_linear_booster_becomes_weights(data):
 
 def test_names_of_features_are_kept(data):
     matrix = xgboost.DMatrix(data[0], data[1], qid=Q, feature_names=list("abcdef"))
-    assert rw.import_model(xgboost.train({}, matrix, 2)).features == tuple("abcdef")
+    assert rw.import_model(xgboost.train({"nthread": 1}, matrix, 2)).features == tuple("abcdef")
     assert rw.import_model(train(data, 2)).features is None
     assert rw.import_model(train(data, 2), features=list("uvwxyz")).features == tuple("uvwxyz")
     with pytest.raises(rw.InputError, match="2 names of features; the model has 6"):
@@ -150,11 +151,14 @@ def test_forms_of_base_score(data):
     ("make", "message"),
     [
         (lambda X, y: xgboost.XGBRanker(), "this XGBRanker is not fitted"),
-        (lambda X, y: xgboost.XGBRegressor(n_estimators=1, missing=-1.0).fit(X, y), "takes -1 for a missing value"),
-        (lambda X, y: xgboost.XGBClassifier(n_estimators=1).fit(X, y), "several scores a document"),
+        (
+            lambda X, y: xgboost.XGBRegressor(n_estimators=1, n_jobs=1, missing=-1.0).fit(X, y),
+            "takes -1 for a missing value",
+        ),
+        (lambda X, y: xgboost.XGBClassifier(n_estimators=1, n_jobs=1).fit(X, y), "several scores a document"),
         (lambda X, y: xgboost.DMatrix(X), "found a DMatrix of XGBoost"),
         (
-            lambda X, y: xgboost.XGBRegressor(n_estimators=1, multi_strategy="multi_output_tree").fit(
+            lambda X, y: xgboost.XGBRegressor(n_estimators=1, n_jobs=1, multi_strategy="multi_output_tree").fit(
                 X, np.stack([y, y], 1)
             ),
             "several scores a document",

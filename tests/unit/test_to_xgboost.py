@@ -151,7 +151,7 @@ def test_names_in_any_script(tmp_path):
     rw.export(model, "xgboost", tmp_path / "m.json")
     assert score(tmp_path / "m.json", np.ones((1, 5), np.float32), names) == 10.0
     assert rw.import_model(tmp_path / "m.json").features == names
-    booster = xgboost.train({}, xgboost.DMatrix(np.eye(5), np.arange(5), feature_names=list(names)), 1)
+    booster = xgboost.train({"nthread": 1}, xgboost.DMatrix(np.eye(5), np.arange(5), feature_names=list(names)), 1)
     for form in ("json", "ubj"):
         booster.save_model(tmp_path / f"theirs.{form}")
         assert rw.import_model(tmp_path / f"theirs.{form}").features == names
