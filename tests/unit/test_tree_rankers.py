@@ -728,8 +728,8 @@ class TestGoingOn:
         named = rw.Queries.from_arrays(queries.X, queries.y, queries.row_qid, features=["a", "b", "c", "d"])
         rw.save(rw.MART(n_estimators=2).fit(named), tmp_path / "named.json")
         for start, text in (
-            ("wide.json", "6"),
-            ("wide.txt", "6 features"),
+            ("wide.json", "trained on 6"),
+            ("wide.txt", "trained on 6"),
             ("linear.json", "expected one of trees"),
             ("scaled.json", "scale"),
             ("broken.txt", r"broken\.txt"),

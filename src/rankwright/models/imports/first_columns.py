@@ -23,6 +23,7 @@ def drop_first_feature(model: Model) -> Model:
 
     Examples
     --------
+    >>> import numpy as np
     >>> model = Model("XGBoost", {}, "map", Linear(np.array([0.0, 2.0, -1.0])), 3)
     >>> drop_first_feature(model).scorer.coef.tolist()
     [2.0, -1.0]
