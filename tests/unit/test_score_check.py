@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import rankwright as rw
 from rankwright import cli
 from rankwright.models.export.parity import read_parity
 from rankwright.models.model import Model
-from rankwright.scorers import Trees
+from rankwright.scorers import Linear, Trees
 from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import Tree
 from rankwright.scorers.linear import QueryScaling
@@ -378,3 +379,13 @@ def test_bad_input_is_one_line(folder, capsys, arguments, message):
     status, out, err = run(capsys, folder / "m.json", *(argument.format(folder) for argument in arguments))
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert message in err
+
+
+def test_a_log_of_many_features_is_checked_in_time_that_is_linear_in_them():
+    """Neither all pairs of features nor all features for each feature are listed."""
+    names = tuple(f"f{i}" for i in range(4_000))
+    model = Model("Regression", {}, "ndcg@10", Linear(np.linspace(-1, 1, 4_000)), 4_000, names)
+    X = np.random.default_rng(0).normal(size=(20, 4_000)).astype(np.float32)
+    start = time.process_time()
+    assert rw.check_scores(model, log(X, model.scorer(X) + np.arange(20) % 2, names)).cause is None
+    assert time.process_time() - start < 10.0

@@ -131,9 +131,10 @@ class CauseHypotheses:
 
     def _find_swaps(self) -> list[tuple[int, int]]:
         """Return the swap of two features that explains most of a sample of differing rows, in a list."""
-        pairs = list(combinations(range(self.X.shape[1]), 2))
-        if not pairs or len(pairs) > _MAX_PAIRS:
+        n = self.X.shape[1]
+        if not 0 < n * (n - 1) // 2 <= _MAX_PAIRS:
             return []
+        pairs = list(combinations(range(n), 2))
         rows = self.rows[np.linspace(0, len(self.rows) - 1, min(_SAMPLE, len(self.rows))).astype(int)]
         sample, wanted = self.X[rows], self.scores[rows]
         step, errors = max(_CHUNK // len(rows), 1), []

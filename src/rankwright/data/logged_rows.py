@@ -100,9 +100,10 @@ class LoggedRows:
     def _check_set(self, names: Sequence[str], where: str) -> None:
         """Raise InputError if a hit has other features than the first one, or lacks one that is asked for."""
         if not self.is_open:
-            absent = [name for name in self.column if name not in names]
+            absent = self.column.keys() - set(names)
             if absent:
-                raise InputError(f"{where}: no feature {quote(absent[0])}; it has {quote(', '.join(names))}")
+                first = min(absent, key=self.column.__getitem__)
+                raise InputError(f"{where}: no feature {quote(first)}; it has {quote(', '.join(names))}")
             return
         if self.first_set is None:
             self.first_set = (where, frozenset(names))
