@@ -79,6 +79,22 @@ class TestPython:
         with sklearn.config_context(enable_metadata_routing=True):
             search.fit(QUERIES.X, QUERIES.y, qid=QUERIES.row_qid)
         assert rw.evaluate(search, TEST, "map").means == rw.evaluate(search.best_estimator_, TEST, "map").means
+        assert rw.import_model(search).ranker == "Regression"
+
+    def test_an_own_ranker_stays_what_it_is(self):
+        ranker = rw.RankSVM(scale="query").fit(QUERIES)
+        model = rw.import_model(ranker)
+        assert (model.ranker, model.scaling is None) == ("RankSVM", False)
+        np.testing.assert_array_equal(model.predict(TEST), ranker.predict(TEST))
+        assert rw.import_model(model) is model
+
+    @pytest.mark.parametrize(
+        ("found", "words"), [(QUERIES, "an object of Queries"), ({}, "an object of dict"), (rw.RankSVM, "the class RankSVM")]
+    )
+    def test_what_is_no_model_is_named(self, found, words):
+        for use in (rw.import_model, lambda own: rw.evaluate(own, TEST, "map"), lambda own: rw.export(own, "c", "m.c")):
+            with pytest.raises(rw.InputError, match=f"found {words}; expected a fitted ranker"):
+                use(found)
 
     def test_compare_scores_takes_models_and_scores(self, booster, raw):
         ranker = rw.Regression().fit(QUERIES)

@@ -170,7 +170,7 @@ def test_zero_for_missing_is_taken_where_it_changes_nothing(data):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda X, y: lightgbm.LGBMRanker(), "found a LGBMRanker of LightGBM; expected a Booster or a fitted"),
+        (lambda X, y: lightgbm.LGBMRanker(), "this LGBMRanker is not fitted; call fit first"),
         (
             lambda X, y: lightgbm.LGBMClassifier(n_estimators=1, verbosity=-1, n_jobs=1).fit(X, y),
             "expected one score a document",

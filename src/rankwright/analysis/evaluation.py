@@ -116,8 +116,9 @@ def evaluate(
 
 def compute_scores(ranking: Any, queries: Queries) -> Floats:
     """Return the scores of the grouped rows of queries by a fitted ranker, a model of any library, or given scores."""
-    is_array = hasattr(ranking, "__len__") and not hasattr(ranking, "predict") and not isinstance(ranking, str)
-    return queries.group_scores(ranking if is_array else as_model(ranking).predict(queries))
+    is_array = hasattr(ranking, "__len__") and not hasattr(ranking, "predict")
+    has_scores = is_array and not isinstance(ranking, str | Mapping | Queries)
+    return queries.group_scores(ranking if has_scores else as_model(ranking).predict(queries))
 
 
 def open_run(run: Any, qrels: Source) -> tuple[Queries, Floats]:

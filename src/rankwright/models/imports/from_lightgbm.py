@@ -28,6 +28,8 @@ def import_object(source: Any) -> Model:
     """Return the model of a Booster or an estimator, up to its best iteration."""
     if not hasattr(source, "num_trees"):
         if not hasattr(source, "booster_"):
+            if hasattr(source, "fit"):
+                raise InputError(f"this {type(source).__name__} is not fitted; call fit first")
             raise InputError(f"found a {type(source).__name__} of LightGBM; expected a Booster or a fitted estimator")
         source = source.booster_
     best = source.best_iteration if source.best_iteration > 0 else None

@@ -53,8 +53,9 @@ def _read_weights(estimator: Any) -> tuple[Floats, float]:
     """Return the weights and the intercept of a linear estimator; raise InputError if it has not one of each."""
     name = type(estimator).__name__
     if not hasattr(estimator, "coef_") or not hasattr(estimator, "intercept_"):
-        way_out = "pass its best_estimator_" if hasattr(estimator, "best_estimator_") else "train trees with LightGBM"
-        raise InputError(f"found a {name} of scikit-learn; expected a fitted linear model, with coef_: {way_out}")
+        if not any(key.endswith("_") and not key.startswith("_") for key in vars(estimator)):
+            raise InputError(f"this {name} is not fitted; call fit first")
+        raise InputError(f"found a {name}; expected a linear model of scikit-learn, which has coef_ and intercept_")
     coef = estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else np.asarray(estimator.coef_)
     intercept = np.asarray(estimator.intercept_, dtype=np.float64).ravel()
     coef = np.atleast_2d(coef.astype(np.float64))

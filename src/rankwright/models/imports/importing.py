@@ -68,7 +68,7 @@ def import_model(
     elif n_features is not None:
         raise InputError(f"n_features={n_features} with a model that knows its number of features; leave it out")
     else:
-        model = _import_object(source)
+        model = as_model(source)
     model = drop_first_feature(model) if drop_first else model
     return model if features is None else _with_names(model, features)
 
@@ -110,8 +110,8 @@ def as_model(fitted: Any) -> Model:
         model: Model = fitted.to_model()
         return model
     if isinstance(fitted, (str, Path)):
-        raise InputError(f"found the text {str(fitted)!r}; expected a fitted ranker or a Model (rw.load reads a file)")
-    return as_model(fitted.best_estimator_) if hasattr(fitted, "best_estimator_") else import_model(fitted)
+        raise InputError(f"found the text {str(fitted)!r}; expected a fitted ranker or a Model (rw.load reads its file)")
+    return as_model(fitted.best_estimator_) if hasattr(fitted, "best_estimator_") else _import_object(fitted)
 
 
 def _import_object(source: Any) -> Model:
@@ -119,9 +119,10 @@ def _import_object(source: Any) -> Model:
     for library in _list_libraries():
         if library.recognises_object(source):
             return library.import_object(source)
+    found = f"the class {source.__name__}" if isinstance(source, type) else f"an object of {type(source).__name__}"
     raise InputError(
-        f"found a {type(source).__name__}; expected a fitted ranker, a Model, the path of a model file, or a fitted "
-        "model of LightGBM, XGBoost, CatBoost, or a linear one of scikit-learn"
+        f"found {found}; expected a fitted ranker, a Model, or a fitted model of LightGBM, XGBoost, CatBoost, or a "
+        "linear one of scikit-learn"
     )
 
 
