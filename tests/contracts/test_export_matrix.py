@@ -91,6 +91,15 @@ def test_every_target_says_why_it_refuses(target):
         assert kind in found.reasons, f"{target} needs a reason for {kind}"
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kind", MODELS)
+def test_notes_are_of_one_style(kind, target):
+    """A note is one sentence without a period, which begins as an error does: in lower case, or with a name."""
+    for note in [] if refusal(kind, target) else build(kind, target)[1].notes:
+        assert not re.search(r"\.($| [A-Z])", note), note
+        assert note[0].islower() or note[0].isdigit() or note.startswith(find_target(target).title), note
+
+
 def test_every_target_has_its_name():
     assert [find_target(name).name for name in TARGETS] == list(TARGETS)
 

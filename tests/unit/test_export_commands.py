@@ -86,7 +86,7 @@ def test_names_may_be_quoted_and_have_a_byte_order_mark(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--to", "lucene"], "target 'lucene'; expected one of "),
+        (["--to", "lucene"], "target 'lucene'; there are onnx, c, "),
         (["--to", "lightgbm", "--out", "{}/none/m.txt"], "there is no folder"),
         (["--to", "lightgbm", "--out", "{}/m.json"], "one of the files that are read"),
         (["--to", "lightgbm", "--out", "{}/m.txt.gz"], "not compressed"),

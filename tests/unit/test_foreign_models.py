@@ -89,7 +89,8 @@ class TestPython:
         assert rw.import_model(model) is model
 
     @pytest.mark.parametrize(
-        ("found", "words"), [(QUERIES, "an object of Queries"), ({}, "an object of dict"), (rw.RankSVM, "the class RankSVM")]
+        ("found", "words"),
+        [(QUERIES, "an object of Queries"), ({}, "an object of dict"), (rw.RankSVM, "the class RankSVM")],
     )
     def test_what_is_no_model_is_named(self, found, words):
         for use in (rw.import_model, lambda own: rw.evaluate(own, TEST, "map"), lambda own: rw.export(own, "c", "m.c")):

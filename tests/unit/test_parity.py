@@ -241,8 +241,26 @@ def test_rows_whose_terms_float32_cannot_hold_are_left_out(tmp_path):
 
 
 def test_names_of_two_features_must_differ(tmp_path):
-    with pytest.raises(rw.InputError, match="'clicks' is the name of two features in the target"):
+    with pytest.raises(rw.InputError, match="'clicks' is the name of the features bm25 and clicks in the"):
         rw.export(make_model("trees"), "lightgbm", tmp_path / "m.txt", names={"bm25": "clicks"})
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"to": "elasticsaerch"}, "target 'elasticsaerch'; did you mean elasticsearch?"),
+        ({"names": ["bm25"]}, r"names=\['bm25'\]; expected texts by feature, such as \{'bm25': 'bm25'\}"),
+        ({"names": {"bm25": 3}}, "expected texts by feature"),
+        ({"names": {"click": "x"}}, "names: the model has no feature 'click'; did you mean clicks?"),
+        ({"model_name": ""}, "the name '' of the model; expected a text"),
+        ({"model_name": 3}, "the name 3 of the model; expected a text"),
+        ({"data": [[1.0]]}, "data: found an object of list; expected Queries"),
+    ],
+)
+def test_wrong_arguments_are_named(tmp_path, options, message):
+    with pytest.raises(rw.InputError, match=message):
+        rw.export(make_model("trees"), **{"to": "c", "path": tmp_path / "m.c", **options})
     assert not list(tmp_path.iterdir())
 
 

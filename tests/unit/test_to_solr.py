@@ -98,7 +98,7 @@ def test_the_zero_split_of_lightgbm_moves_to_0(tmp_path):
     target = find_target("solr")
     files = target.build(make_request(model, target, Path("m.json"), None, None))
     assert files.gaps == [(0, 0.0, 1.01e-35)]
-    assert files.notes[0] == "Values between 0 and 1e-35 are above 0 in Solr, and 0 in the model (1)."
+    assert files.notes[0] == "values of 1 between 0 and 1e-35 are above 0 in Solr, and 0 in the model"
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=5))
@@ -165,7 +165,7 @@ def test_the_intercept_of_a_linear_model_is_left_out_with_a_note():
     target = find_target("solr")
     files = target.build(make_request(model, target, Path("m.json"), None, None))
     assert files.offset == -3.0
-    assert "no intercept" in files.notes[0]
+    assert files.notes[0] == "the intercept 3 is left out, since Solr has none; rankings are the same"
     assert json.loads(files.model)["params"] == {"weights": {"1": 0.5, "2": -2.0}}
 
 
@@ -190,7 +190,7 @@ def test_networks_of_one_shape_are_one_network(activation, tmp_path):
     [
         ({"names": {"1": "a,b"}}, "'a,b' of a feature"),
         ({"names": {"1": "a=b"}}, "'a=b' of a feature"),
-        ({"model_name": "my model"}, "the model name 'my model'"),
+        ({"model_name": "my model"}, "the name 'my model' of the model"),
     ],
 )
 def test_names_that_solr_refuses(options, message, tmp_path):

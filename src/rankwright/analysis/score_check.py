@@ -83,7 +83,7 @@ class ScoreCheck:
         return (
             "missing values, thresholds, shift, scale and the order of features do not explain the differences. "
             f"Perhaps the engine has another version of the model (digest {self.digest}): pass others to try as "
-            "candidates (--candidate on the command line)"
+            "candidates (--candidate)"
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def check_scores(
     if queries.n_features != model.n_features:
         raise InputError(
             f"the log has {queries.n_features} features; the model was trained on {model.n_features}, without names. "
-            "Name them with names= (--names on the command line)"
+            "Name them with names= (--names)"
         )
     assert queries.docid is not None  # a hit has one
     labels = [f"{doc} of {qid}" for qid, doc in zip(queries.row_qid.tolist(), queries.docid.tolist(), strict=True)]

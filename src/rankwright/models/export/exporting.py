@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Mapping
 from importlib import import_module
 from os import PathLike
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.basics.errors import InputError, quote
+from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.file_groups import write_files_atomic
 from rankwright.basics.files import StrPath, check_outputs
 from rankwright.data.feature_numbers import name_features
@@ -96,13 +95,15 @@ def build_files(
     model, target, path = as_model(fitted), find_target(to), Path(path)
     if path.suffix in (".gz", ".xz"):
         raise InputError(f"{path}: files for {target.title} are not compressed; expected another name")
+    if data is not None and not isinstance(data, Queries):
+        raise InputError(f"data: found an object of {type(data).__name__}; expected Queries, as rw.read_letor returns")
     if isinstance(names, (str, PathLike)):
         names = read_names(names, name_features(model.features, model.n_features))
     request = make_request(model, target, path, names, model_name)
     added = _shift_scores(request.parts) if shift else 0.0
     files = target.build(request)
     if shift and files.offset:
-        raise InputError(f"shift: {target.title} has no place for a constant in such a model; leave it out")
+        raise InputError(f"shift (--shift): {target.title} has no place for a constant in such a model; leave it out")
     parity = write_parity(model, target, request, files, added, data)
     contents = {"": files.model, **files.beside, ".parity.json": parity}
     notes = [*_describe_unmapped(model, names), *files.notes]
@@ -119,7 +120,7 @@ def _describe_unmapped(model: Model, names: Mapping[str, str] | None) -> list[st
 def find_target(name: str) -> Target:
     """Return the target of this name; raise InputError if there is none."""
     if name not in TARGETS:
-        raise InputError(f"target {quote(name)}; expected one of {', '.join(TARGETS)}")
+        raise InputError(f"target {quote(name)}; {suggest(str(name), TARGETS)}")
     module, kind = TARGETS[name]
     found: Target = getattr(import_module(f"rankwright.models.export.{module}"), kind)()
     return found
@@ -136,17 +137,31 @@ def make_request(
         )
     parts = split_scorer(model.scorer, model.n_features)
     _check_parts(parts, target)
-    own = tuple(name_features(model.features, model.n_features))
-    unknown = [name for name in names or {} if name not in own]
-    if unknown:
-        raise InputError(f"a name for the feature {quote(unknown[0])}, which the model does not have")
-    mapped = tuple((names or {}).get(name, name) for name in own)
-    twice = [name for name, count in Counter(mapped).items() if count > 1]
-    if twice:
-        raise InputError(f"{quote(twice[0])} is the name of two features in the target; expected names that differ")
+    mapped = _map_names(tuple(name_features(model.features, model.n_features)), names or {})
     target.check_names(mapped)
-    called = model_name or path.name.partition(".")[0]
+    called = path.name.partition(".")[0] if model_name is None else model_name
+    if not isinstance(called, str) or not called:
+        raise InputError(f"the name {quote(called)} of the model; expected a text: give one with model_name= (--name)")
     return ExportRequest(parts, mapped, called, path.name, model.categories, model.params)
+
+
+def _map_names(own: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the features in the target; raise InputError if they are not texts that differ."""
+    if not isinstance(names, Mapping) or not all(isinstance(name, str) for name in names.values()):
+        raise InputError(f"names={quote(names)}; expected texts by feature, such as {{{own[0]!r}: 'bm25'}}")
+    unknown = [name for name in names if name not in own]
+    if unknown:
+        raise InputError(f"names: the model has no feature {quote(unknown[0])}; {suggest(str(unknown[0]), own)}")
+    found: dict[str, str] = {}  # the features by their names in the target
+    for feature in own:
+        name = names.get(feature, feature)
+        if name in found:
+            raise InputError(
+                f"{quote(name)} is the name of the features {found[name]} and {feature} in the target; expected names "
+                "that differ: give one of them another with names= (--names)"
+            )
+        found[name] = feature
+    return tuple(found)
 
 
 def _check_parts(parts: ScoreParts, target: Target) -> None:
@@ -169,8 +184,8 @@ def _shift_scores(parts: ScoreParts) -> float:
     if least is None:
         families = " and ".join(sorted(parts.families))
         raise InputError(
-            f"shift with a {families} model, whose scores have no least value; expected trees or stumps: leave it out "
-            "and let the query add a constant"
+            f"shift (--shift) with a {families} model, whose scores have no least value; expected trees or stumps: "
+            "leave it out and let the query add a constant"
         )
     trees = parts.list_trees()
     largest = sum(float(np.abs(tree.values).max()) for tree in trees) + abs(parts.intercept) + abs(least)

@@ -61,7 +61,7 @@ class PluginTarget(Target):
         if not 0 < len(name.encode(errors="replace")) <= _MAX_NAME or _LONE_SURROGATE.search(name):
             raise InputError(
                 f"the name {quote(name)} of the model; {self.title} takes 1 to {_MAX_NAME} bytes: give it another with "
-                "model_name= (--name on the command line)"
+                "model_name= (--name)"
             )
         parts, notes, offset = request.parts, [], 0.0
         if parts.coef is not None:
@@ -194,7 +194,7 @@ def _describe_negative(parts: ScoreParts) -> list[str]:
         return []
     return [
         f"scores may be as low as {least:.6g}: documents that a rescoring window leaves out keep their own scores, and "
-        "may be ranked above negative ones. Export with shift (--shift) to make all scores 0 or more"
+        "may be ranked above negative ones; export with shift (--shift) to make all scores 0 or more"
     ]
 
 

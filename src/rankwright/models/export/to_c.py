@@ -90,8 +90,8 @@ class CTarget(Target):
         name = request.model_name
         if not _IDENTIFIER.fullmatch(name) or len(name) > _MAX_NAME:
             raise InputError(
-                f"the model name {quote(name)} begins the names of C functions; expected letters, digits and "
-                f"underscores, a letter first, at most {_MAX_NAME}: give another model name"
+                f"the name {quote(name)} of the model begins the names of C functions; expected letters, digits and "
+                f"underscores, a letter first, at most {_MAX_NAME}: give it another with model_name= (--name)"
             )
         blocks = [_write_head(request), *_write_names(request), *_write_functions(request.parts, name)]
         notes = [f"compile it with: cc -std=c99 -O2 -c {request.file_name}, and link with -lm; call {name}_score(x)"]

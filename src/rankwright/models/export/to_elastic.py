@@ -49,7 +49,7 @@ class ElasticTarget(Target):
         if not _MODEL_ID.fullmatch(request.model_name):
             raise InputError(
                 f"the name {quote(request.model_name)} of the model; {self.title} takes at most 64 lower-case letters, "
-                "digits, and between them - _ and dots: give it another with model_name= (--name on the command line)"
+                "digits, and between them - _ and dots: give it another with model_name= (--name)"
             )
         trees = request.parts.list_trees()
         constant = _find_constant(request.parts, trees)

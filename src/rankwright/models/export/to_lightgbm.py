@@ -32,7 +32,9 @@ class LightGBMTarget(Target):
         """Raise InputError if LightGBM refuses a name: one with spaces, quotes, brackets, a comma, a colon or =."""
         for name in names:
             if not are_valid_names([name]):
-                raise InputError(f"LightGBM refuses the name {quote(name)} of a feature; give it another with names")
+                raise InputError(
+                    f"LightGBM refuses the name {quote(name)} of a feature; give it another with names= (--names)"
+                )
 
     def build(self, request: ExportRequest) -> ExportedFiles:
         """Return the text; an intercept is a tree without splits."""
@@ -47,7 +49,7 @@ class LightGBMTarget(Target):
         text = forest.text()
         if request.categories is not None:
             text = _add_categories(text, request.categories)
-            notes.append("Give LightGBM a data frame whose columns of categories have texts, or the numbers of these.")
+            notes.append("give LightGBM a data frame whose columns of categories have texts, or the numbers of these")
         return ExportedFiles(text.encode(), notes=notes, gaps=gaps)
 
 

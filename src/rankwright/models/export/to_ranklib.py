@@ -228,11 +228,11 @@ def _write_network(parts: ScoreParts, ids: Sequence[int]) -> list[str]:
 
 def _write_notes(parts: ScoreParts, ids: Sequence[int]) -> list[str]:
     """Return what the user must know about the text."""
-    notes = [f"RankLib knows features by their numbers, here 1 to {max(ids)}, in the order of your data."]
+    notes = [f"RankLib knows features by their numbers, here 1 to {max(ids)}, in the order of your data"]
     trees = parts.list_trees()
     if any((tree.missing_left != (tree.columns["threshold"] >= 0.0)).any() for tree in trees):
         notes.append(
             "RankLib takes a missing value as 0, and this model does not: it scores documents with missing values "
-            "differently. Export to solr, elastic or onnx instead, or fill them with 0 and train again."
+            "differently; export to solr, elastic or onnx instead, or fill them with 0 and train again"
         )
     return notes

@@ -37,7 +37,7 @@ class SolrTarget(Target):
             if not name or any(mark in name for mark in ",=") or not name.isprintable():
                 raise InputError(
                     f"the name {quote(name)} of a feature; Solr separates logged features by commas and equals signs: "
-                    "give it another with names"
+                    "give it another with names= (--names)"
                 )
 
     def find_obstacle(self, parts: ScoreParts) -> str | None:
@@ -48,8 +48,8 @@ class SolrTarget(Target):
         """Return the model, and beside it a feature store with a placeholder for each feature."""
         if not re.fullmatch(r"[A-Za-z0-9_.-]+", request.model_name):
             raise InputError(
-                f"the model name {quote(request.model_name)}; expected letters, digits, '_', '-' and '.', for queries "
-                "of Solr: pass model_name"
+                f"the name {quote(request.model_name)} of the model; Solr's queries take letters, digits, '_', '-' and "
+                "'.': give it another with model_name= (--name)"
             )
         notes: list[str] = []
         gaps: list[tuple[int, float, float]] = []
@@ -58,7 +58,9 @@ class SolrTarget(Target):
             entries = _build_linear(parts.coef, request.names)
             if parts.intercept:
                 offset = -parts.intercept
-                notes.append(f"Solr's LinearModel has no intercept: its scores lack {parts.intercept!r}.")
+                notes.append(
+                    f"the intercept {parts.intercept:.6g} is left out, since Solr has none; rankings are the same"
+                )
         elif parts.networks:
             entries = _build_network(parts, request.names)
         else:
@@ -66,12 +68,12 @@ class SolrTarget(Target):
             entries, has_missing = built.entries, built.has_missing
             if built.depth > DEEP:
                 stack = "start Solr with SOLR_JAVA_STACK_SIZE=-Xss1m"
-                notes.append(f"Trees of {built.depth} levels need a larger stack: {stack}.")
+                notes.append(f"trees of {built.depth} levels need a larger stack: {stack}")
             gaps = [(column, 0.0, ABOVE_ZERO_SPLIT) for column in built.moved_splits]
             if gaps:
                 some = ", ".join(request.names[column] for column in built.moved_splits[:4])
                 more = ", ..." if len(gaps) > 4 else ""
-                notes.append(f"Values between 0 and 1e-35 are above 0 in Solr, and 0 in the model ({some}{more}).")
+                notes.append(f"values of {some}{more} between 0 and 1e-35 are above 0 in Solr, and 0 in the model")
         content = {"store": request.model_name, "name": request.model_name, **entries}
         model = json.dumps(content, separators=(",", ":")).encode()
         beside = {".features.json": json.dumps(_build_features(request, has_missing), indent=1).encode()}
@@ -145,18 +147,18 @@ def _name_parameter(name: str, column: int) -> str:
 def _write_notes(has_missing: bool, size: int) -> list[str]:
     """Return what the user must know about the files."""
     notes = [
-        "The feature store has placeholders, which take values from the request (efi): replace each with a SolrFeature "
-        "or a FieldValueFeature before you serve the model."
+        "the feature store has placeholders, which take values from the request (efi): replace each with a SolrFeature "
+        "or a FieldValueFeature before you serve the model"
     ]
     notes.append(
-        'The model knows missing values: keep "defaultValue": "NaN" in every feature. It needs Solr 9.2 or later.'
+        'the model knows missing values: keep "defaultValue": "NaN" in every feature; it needs Solr 9.2 or later'
         if has_missing
-        else 'The model takes a missing value as 0: no feature may have "defaultValue": "NaN".'
+        else 'the model takes a missing value as 0: no feature may have "defaultValue": "NaN"'
     )
     if size > _MAX_BYTES:
         notes.append(
-            f"The model has {size / _MAX_BYTES:.1f} MB, more than ZooKeeper holds by default: put the file on Solr's "
-            "resource path and upload a DefaultWrapperModel that names it."
+            f"the model has {size / _MAX_BYTES:.1f} MB, more than ZooKeeper holds by default: put the file on Solr's "
+            "resource path and upload a DefaultWrapperModel that names it"
         )
     return notes
 

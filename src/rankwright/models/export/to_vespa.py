@@ -44,7 +44,7 @@ class VespaTarget(Target):
             if not _NAME.fullmatch(name) or name in _WORDS.split():
                 raise InputError(
                     f"the feature {quote(name)}; Vespa takes rank features such as bm25(title) or attribute(clicks), "
-                    "or names of functions of a rank profile: give it such a name with names"
+                    "or names of functions of a rank profile: give it such a name with names= (--names)"
                 )
 
     def find_obstacle(self, parts: ScoreParts) -> str | None:

@@ -36,7 +36,9 @@ class XGBoostTarget(Target):
         """Raise InputError if XGBoost refuses a name: an empty one, or one with a bracket, < or a control character."""
         for name in names:
             if not name or not name.isprintable() or any(mark in name for mark in "[]<"):
-                raise InputError(f"XGBoost refuses the name {quote(name)} of a feature; give it another with names")
+                raise InputError(
+                    f"XGBoost refuses the name {quote(name)} of a feature; give it another with names= (--names)"
+                )
 
     def build(self, request: ExportRequest) -> ExportedFiles:
         """Return the JSON; the intercept, or else a single leaf that comes first, is ``base_score``."""
@@ -56,7 +58,7 @@ class XGBoostTarget(Target):
             f'"num_feature":"{parts.n_features}","num_target":"1"}},'
             '"objective":{"name":"reg:squarederror","reg_loss_param":{"scale_pos_weight":"1"}}},"version":[3,0,0]}'
         )
-        note = "Scores are those of Booster.predict; XGBoost adds trees in single precision."
+        note = "scores are those of Booster.predict, which XGBoost adds up in float32"
         return ExportedFiles(content.encode(), notes=[note])
 
 

@@ -110,7 +110,9 @@ def as_model(fitted: Any) -> Model:
         model: Model = fitted.to_model()
         return model
     if isinstance(fitted, (str, Path)):
-        raise InputError(f"found the text {str(fitted)!r}; expected a fitted ranker or a Model (rw.load reads its file)")
+        raise InputError(
+            f"found the text {str(fitted)!r}; expected a fitted ranker or a Model (rw.load reads its file)"
+        )
     return as_model(fitted.best_estimator_) if hasattr(fitted, "best_estimator_") else _import_object(fitted)
 
 
