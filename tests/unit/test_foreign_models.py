@@ -22,6 +22,7 @@ from rankwright.analysis.evaluation import compute_scores
 from rankwright.cli.app import run
 from rankwright.data.column_roles import NO_ROLES
 from rankwright.models.block_scoring import open_for_model
+from rankwright.models.imports.first_columns import describe_first_column
 from rankwright.report import format_results
 from rankwright.scorers import Trees
 
@@ -399,6 +400,16 @@ class TestFeatureNumbers:
         booster = lightgbm.Booster(model_file=texts / "lgb.txt")
         assert right == booster.predict(np.pad(TEST.X, ((0, 0), (1, 0))), raw_score=True).tolist() != wrong
         assert self.predict(texts, "test", "m.json") == right
+
+    def test_export_and_import_note_an_empty_first_column(self, texts, booster, capsys):
+        assert run(["export", f"{texts}/lgb.txt", "--to", "c", "--out", f"{texts}/m.c"]) == 0
+        assert "note: the LightGBM model never uses feature 1, its column 0" in capsys.readouterr().out
+        assert run(["import", f"{texts}/lgb.txt", "--model", f"{texts}/m.json"]) == 0
+        assert "--drop-first" in capsys.readouterr().out
+        assert run(["import", f"{texts}/lgb.txt", "--model", f"{texts}/m.json", "--drop-first"]) == 0
+        assert run(["export", f"{texts}/m.json", "--to", "c", "--out", f"{texts}/m.c"]) == 0
+        assert "never uses" not in capsys.readouterr().out
+        assert not describe_first_column(rw.import_model(booster))
 
     def test_a_first_feature_that_is_used_is_not_dropped(self, booster):
         with pytest.raises(rw.InputError, match="the LightGBM model uses its first feature"):

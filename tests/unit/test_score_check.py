@@ -296,6 +296,11 @@ def test_a_parity_file_and_the_scores_that_came_back(tmp_path):
     assert found.cause.kind == "shift"
     with pytest.raises(rw.InputError, match="the parity file is of another model"):
         rw.check_parity(make_model("trees"), parity, parity.scores)
+    with pytest.raises(rw.InputError, match=r"scores=.*; expected a number for each row"):
+        rw.check_parity(model, parity, ["a"])
+    assert rw.check_parity(model, parity, parity.scores[:, None]).is_equal
+    with pytest.raises(rw.InputError, match=r"scores of shape \(1, 1000\); the parity file has 1000 rows"):
+        rw.check_parity(model, parity, parity.scores[None])
     with pytest.raises(rw.InputError, match="3 scores; the parity file has 1000 rows"):
         rw.check_parity(model, parity, parity.scores[:3])
 

@@ -11,7 +11,7 @@ import numpy as np
 from rankwright.analysis.cause_search import FoundCause, find_cause, is_off
 from rankwright.analysis.score_causes import CauseHypotheses
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.basics.errors import InputError
+from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import StrPath
 from rankwright.data.engine_logs import Hits, read_scored_log
 from rankwright.data.feature_numbers import name_features
@@ -207,11 +207,17 @@ def check_parity(
     """
     model = as_model(fitted)
     found = _open_parity(parity, model)
-    if len(scores) != len(found.scores):
-        raise InputError(f"{len(scores)} scores; the parity file has {len(found.scores)} rows, and a score for each")
+    try:
+        scores = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"scores={quote(scores)}; expected a number for each row") from None
+    scores = scores[:, 0] if scores.shape[1:] == (1,) else scores  # as onnxruntime returns them
+    if scores.shape != found.scores.shape:
+        found_scores = f"{len(scores)} scores" if scores.ndim == 1 else f"scores of shape {scores.shape}"
+        raise InputError(f"{found_scores}; the parity file has {len(found.scores)} rows, and a score for each")
     labels = [f"row {row}" for row in range(1, len(scores) + 1)]
     rows = Queries.from_arrays(found.X, None, group=[len(scores)]).replace(features=found.names)
-    return _check_rows(model, rows, np.asarray(scores, np.float64), labels, candidates, found, found.tolerances)
+    return _check_rows(model, rows, scores, labels, candidates, found, found.tolerances)
 
 
 def _open_parity(parity: StrPath | ParityFile, model: Model) -> ParityFile:

@@ -38,7 +38,7 @@ def export(
 ) -> None:
     """Export a model to a search engine, ONNX or another library, with a parity file that proves its scores."""
     from rankwright.basics.file_groups import write_files_atomic
-    from rankwright.basics.files import check_outputs
+    from rankwright.basics.files import check_apart, check_outputs
     from rankwright.models.export.exporting import build_files
     from rankwright.models.model_files import load
 
@@ -46,7 +46,8 @@ def export(
     with progress_bar():
         documents = _read_first_documents(loaded, data) if data else None
         contents, notes = build_files(*(loaded, to, out), names=names, model_name=name, shift=shift, data=documents)
-    check_outputs({f"--out {path}": path for path in contents}, [model, names, *(data or [])])
+    check_apart({"--out": contents}, [model, names, *(data or [])])
+    check_outputs({str(path): path for path in contents}, [])
     write_files_atomic(contents)
     if as_json:
         print_json({"to": to, "files": list(contents), "notes": notes})
@@ -73,18 +74,22 @@ def import_(
     """Import a model of another library, and save it as a model of Rankwright."""
     from rankwright.basics.files import check_outputs
     from rankwright.models.imports import import_model
+    from rankwright.models.imports.first_columns import describe_first_column
     from rankwright.models.model_files import save
     from rankwright.models.model_json import compute_digest
 
     check_outputs({"--model": model}, [source])
     found = import_model(source, n_features=n_features, drop_first=drop_first)
     save(found, model)
+    notes = describe_first_column(found)
     if as_json:
-        report = {"model": model, "ranker": found.ranker, "scorer": found.scorer.kind}
+        report = {"model": model, "ranker": found.ranker, "scorer": found.scorer.kind, "notes": notes}
         print_json(report | {"features": found.n_features, "digest": compute_digest(found)})
         return
     print(f"{found.ranker}: {found.scorer.kind} of {found.n_features} features")
     print(f"model: {model}")
+    for note in notes:
+        print(f"note: {note}")
 
 
 @app.command()

@@ -17,6 +17,8 @@ from rankwright.scorers import read_scorer
 from rankwright.scorers.linear import QueryScaling
 
 FORMAT, VERSION = "rankwright", 1
+_FOREIGN = "a model file of LightGBM, XGBoost, CatBoost or RankLib"
+_EXPECTED = f"a saved model, or {_FOREIGN}"
 MAX_FEATURES = 10_000_000  # of a model
 _MAX_DEPTH = 32  # of lists and objects inside each other in the record of a model's training
 
@@ -56,8 +58,7 @@ def parse_model(data: bytes, path: StrPath) -> Model:
     content = _parse_json(data, path)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(
-            f'{path}: not a Rankwright model; expected a JSON object with "format": "{FORMAT}", or a model file of '
-            "LightGBM, XGBoost, CatBoost or RankLib"
+            f'{path}: not a Rankwright model; expected a JSON object with "format": "{FORMAT}", or {_FOREIGN}'
         )
     if type(content.get("version")) is not int or content["version"] != VERSION:
         found = quote(content.get("version"))
@@ -75,9 +76,10 @@ def _parse_json(data: bytes, path: StrPath) -> Any:
     try:
         return json.loads(data.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_build_object)
     except json.JSONDecodeError as error:
-        raise InputError(f"{path}:{error.lineno}: not a whole JSON file: {error.msg}; expected a saved model") from None
+        found = "an empty file" if not data.strip() else f"not a whole JSON file: {error.msg}"
+        raise InputError(f"{path}:{error.lineno}: {found}; expected {_EXPECTED}") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path}: not a text file; expected a model saved as JSON") from None
+        raise InputError(f"{path}: not a text file; expected {_EXPECTED}") from None
     except RecursionError:
         raise InputError(f"{path}: not a model: lists inside lists without end") from None
     except ValueError as error:  # an InputError, or an integer with thousands of digits

@@ -56,7 +56,7 @@ class Forest:
             if header.get(name) != "1":
                 raise InputError(f"{name}={quote(header.get(name))} in LightGBM's text; expected one score a document")
         if not blocks or not rest:
-            raise InputError("LightGBM's text ends before its trees do")
+            raise InputError("LightGBM's text ends before its trees do; save the model again")
         kept = _check_header({name: header[name] for name in _HEADER if name in header})
         n_features = int(kept["max_feature_idx"]) + 1
         trees = [parse_tree(_parse_lines(block), n_features) for block in blocks]

@@ -21,6 +21,7 @@ from rankwright.models.export.parity import write_parity
 from rankwright.models.export.score_parts import ScoreParts, find_least_score, split_scorer
 from rankwright.models.export.target import ExportRequest, Target
 from rankwright.models.imports import as_model
+from rankwright.models.imports.first_columns import describe_first_column
 from rankwright.models.model import Model
 
 # Targets by name, with their modules in this folder and classes, from the most to the least general.
@@ -72,6 +73,11 @@ def export(
     -------
     list of Path
         The files that were written: the model, the files beside it, and the parity file.
+
+    Notes
+    -----
+    What the user must know, such as an intercept that is left out, is logged: ``logging.basicConfig(level="INFO")``
+    shows it.
     """
     contents, notes = build_files(*(fitted, to, path), names=names, model_name=model_name, shift=shift, data=data)
     check_outputs({str(own): own for own in contents}, [])
@@ -106,7 +112,7 @@ def build_files(
         raise InputError(f"shift (--shift): {target.title} has no place for a constant in such a model; leave it out")
     parity = write_parity(model, target, request, files, added, data)
     contents = {"": files.model, **files.beside, ".parity.json": parity}
-    notes = [*_describe_unmapped(model, names), *files.notes]
+    notes = [*describe_first_column(model), *_describe_unmapped(model, names), *files.notes]
     return {path.with_name(path.name + addition): content for addition, content in contents.items()}, notes
 
 

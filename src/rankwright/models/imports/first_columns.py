@@ -18,6 +18,21 @@ def uses_first_feature(model: Model) -> bool:
     return trees is None or any((tree.columns["split_feature"] == 0).any() for tree in trees.forest.trees)
 
 
+def describe_first_column(model: Model) -> list[str]:
+    """Return a note if the first column is probably empty, so that all features would be shifted by one."""
+    if not model.is_zero_based or uses_first_feature(model):
+        return []
+    trees = model.scorer.trees
+    info = "none" if trees is None else trees.forest.header.get("feature_infos", "none").partition(" ")[0]
+    if model.ranker == "LightGBM" and info != "none":  # the column had different values in training
+        return []
+    return [
+        f"the {model.ranker} model never uses feature 1, its column 0: if it read text that counts from 1, feature 2 is"
+        " number 1 of that text, and so on; import it with drop_first=True (rankwright import --drop-first) to leave "
+        "the column out"
+    ]
+
+
 def drop_first_feature(model: Model) -> Model:
     """Return a model without its first feature; raise InputError if the score depends on it.
 
