@@ -29,7 +29,9 @@ class Fold(NamedTuple):
 
 _PART_NAMES = (("train", "trainingset"), ("vali", "valid", "validationset"), ("test", "testset"))
 _FORMATS = ("txt", "csv", "tsv", "parquet", "arrow", "feather", "ipc", "jsonl", "ndjson", "rwq")
-_EXPECTED = "expected folders Fold1, Fold2, ... or parts S1.txt, S2.txt, ..."
+_EXPECTED = (
+    "expected folders Fold1, Fold2, ..., or parts S1.txt, S2.txt, ..., or the files train.txt, vali.txt and test.txt"
+)
 
 Files = tuple[Path, ...]
 
@@ -63,27 +65,54 @@ class Folds(Sequence[Fold]):
         return Fold(*(_widen(part, width) for part in parts))
 
 
-def read_folds(folder: StrPath, backend: Backend | None = None, *, columns: ColumnRoles = NO_ROLES) -> Folds:
+def read_folds(
+    folder: StrPath, backend: Backend | None = None, *, columns: ColumnRoles = NO_ROLES, split: str = ""
+) -> Folds:
     """Open the folds of a folder: ``Fold1``, ``Fold2``, ... with a training, a validation and a test file each.
 
     Files are called ``train``, ``vali`` and ``test``, or ``trainingset``, ``validationset`` and ``testset``, with
     ``.txt`` or the suffix of another format, and perhaps ``.gz`` or ``.xz``. A folder may also hold the parts
     ``S1.txt``, ``S2.txt``, ... that LETOR makes its folds of: fold i tests on the part before part i, validates on the
-    one before that, and trains on the rest, from part i on. A fold is read when it is indexed:
-    ``train, valid, test = read_folds(folder)[0]``. Validation and test files are read with the features of the
-    training file, where these have names.
+    one before that, and trains on the rest, from part i on. A folder that has the three files itself is one fold, as
+    Istella's is. So are three files with a name of their split in front, as Yahoo's ``set1.train.txt``,
+    ``set1.valid.txt`` and ``set1.test.txt``; where a folder has several splits, ``split="set1"`` chooses one.
+
+    A fold is read when it is indexed: ``train, valid, test = read_folds(folder)[0]``. Validation and test files are
+    read with the features of the training file, where these have names.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: not a folder; {_EXPECTED}")
-    numbered = _sort_by_number("fold", [p for p in folder.iterdir() if p.is_dir()])
-    if numbered:
-        return Folds(tuple(_find_parts(each) for each in numbered), backend, columns)
-    cut = _sort_by_number("s", list(folder.iterdir()))
-    if len(cut) < 3:
-        raise InputError(f"{folder}: no folds; {_EXPECTED}")
-    rotated = [(*cut[i:], *cut[:i]) for i in range(len(cut))]
-    return Folds(tuple((files[:-2], files[-2:-1], files[-1:]) for files in rotated), backend, columns)
+    numbered, cut = _find_folds(folder), _find_cut_parts(folder)
+    if numbered and not split:
+        return Folds(tuple(_find_parts(each) for each in numbered.values()), backend, columns)
+    if len(cut) >= 3 and not split:
+        parts = tuple(cut.values())
+        rotated = [(*parts[i:], *parts[:i]) for i in range(len(parts))]
+        return Folds(tuple((files[:-2], files[-2:-1], files[-1:]) for files in rotated), backend, columns)
+    return Folds((_find_parts(folder, split or _choose_split(folder)),), backend, columns)
+
+
+def list_missing_files(folder: StrPath, n_folds: int, split: str = "") -> list[str]:
+    """Return the names of the files that a folder lacks to have ``n_folds`` folds, or for one fold a fixed split.
+
+    A folder of a fold that is not there has one name, such as ``Fold3``. For parts S1.txt, S2.txt, ... the names are of
+    parts.
+    """
+    folder = Path(folder)
+    if n_folds == 1:
+        return _list_missing_parts(folder, split)
+    folds, cut = _find_folds(folder), _find_cut_parts(folder)
+    numbers = range(1, n_folds + 1)
+    if cut and not folds:
+        return [f"S{number}.txt" for number in numbers if number not in cut]
+    missing = []
+    for number in numbers:
+        if number in folds:
+            missing += [f"{folds[number].name}/{name}" for name in _list_missing_parts(folds[number])]
+        else:
+            missing.append(f"Fold{number}")
+    return missing
 
 
 def has_folds(path: StrPath) -> bool:
@@ -94,8 +123,9 @@ def has_folds(path: StrPath) -> bool:
     folder = Path(path)
     if not folder.is_dir():
         return False
-    entries = list(folder.iterdir())
-    if _sort_by_number("fold", entries) or len(_sort_by_number("s", entries)) >= 3:
+    if _find_folds(folder) or len(_find_cut_parts(folder)) >= 3:
+        return True
+    if any(not _list_missing_parts(folder, split) for split in _find_splits(folder)):
         return True
     return folder.suffix.lower() != ".rwq" and not any(folder.rglob("*.parquet"))
 
@@ -140,16 +170,67 @@ def split_folds(queries: Queries, n: int = 5, random_state: int | np.random.Gene
     return FoldSplit(queries, tuple(np.array_split(order, n)))
 
 
-def _sort_by_number(name: str, paths: list[Path]) -> list[Path]:
-    """Return the paths called ``name`` and a number, such as Fold2, sorted by that number."""
+def _find_folds(folder: Path) -> dict[int, Path]:
+    """Return the folders Fold1, Fold2, ... in a folder by their numbers, in order."""
+    return _find_numbered("fold", [path for path in _list_entries(folder) if path.is_dir()])
+
+
+def _find_cut_parts(folder: Path) -> dict[int, Path]:
+    """Return the parts S1.txt, S2.txt, ... in a folder by their numbers, in order."""
+    return _find_numbered("s", _list_entries(folder))
+
+
+def _find_numbered(name: str, paths: list[Path]) -> dict[int, Path]:
+    """Return the paths called ``name`` and a number, such as Fold2, by that number, in order."""
     found = {int(match[1]): path for path in paths if (match := re.fullmatch(f"{name}([0-9]+)", _strip_suffixes(path)))}
-    return [found[number] for number in sorted(found)]
+    return dict(sorted(found.items()))
 
 
-def _find_parts(folder: Path) -> tuple[Files, Files, Files]:
-    """Return the training, validation and test files in the folder of a fold."""
-    train, valid, test = ((_find_part(folder, names),) for names in _PART_NAMES)
+def _list_entries(folder: Path) -> list[Path]:
+    """Return the files and folders in a folder in the order of their names; none if it is not there."""
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _find_splits(folder: Path) -> list[str]:
+    """Return the names of the splits whose training files are in a folder: set1 for set1.train.txt, "" for train.txt."""
+    names = "|".join(_PART_NAMES[0])
+    stems = map(_strip_suffixes, _list_entries(folder))
+    return sorted({match[1] or "" for stem in stems if (match := re.fullmatch(rf"(?:(.+)\.)?(?:{names})", stem))})
+
+
+def _choose_split(folder: Path) -> str:
+    """Return the name of the only split in a folder; raise InputError if there are none or several."""
+    splits = _find_splits(folder)
+    if not splits:
+        raise InputError(f"{folder}: no folds; {_EXPECTED}")
+    if splits[0] and len(splits) > 1:
+        raise InputError(
+            f"{folder}: the splits {', '.join(splits)}; expected one. Name it: split={splits[0]!r} in read_folds, "
+            f'split = "{splits[0]}" in the [data] of a spec'
+        )
+    return splits[0]
+
+
+def _find_parts(folder: Path, split: str = "") -> tuple[Files, Files, Files]:
+    """Return the training, validation and test files of a folder, or of one split in it."""
+    train, valid, test = ((_find_part(folder, names),) for names in _name_parts(split))
     return train, valid, test
+
+
+def _name_parts(split: str) -> list[tuple[str, ...]]:
+    """Return the names that the training, validation and test files of a split may have, without their suffixes."""
+    return [tuple(f"{split}.{name}" if split else name for name in names) for names in _PART_NAMES]
+
+
+def _list_missing_parts(folder: Path, split: str = "") -> list[str]:
+    """Return the usual names of the training, validation and test files that a folder, or one split in it, lacks."""
+    found = {_strip_suffixes(path) for path in _list_entries(folder)}
+    return [f"{_choose_usual_name(names)}.txt" for names in _name_parts(split) if found.isdisjoint(map(str.lower, names))]
+
+
+def _choose_usual_name(names: tuple[str, ...]) -> str:
+    """Return the usual one of the names of a file: vali as LETOR has it, or valid behind the name of a split."""
+    return names[1] if "." in names[0] and len(names) > 2 else names[0]
 
 
 def _strip_suffixes(path: Path) -> str:
@@ -163,8 +244,9 @@ def _strip_suffixes(path: Path) -> str:
 
 def _find_part(folder: Path, names: tuple[str, ...]) -> Path:
     """Return the file in a folder whose name without suffixes is one of these; raise InputError if there is none."""
-    for path in sorted(folder.iterdir()):
-        if _strip_suffixes(path) in names:
+    wanted = [name.lower() for name in names]
+    for path in _list_entries(folder):
+        if _strip_suffixes(path) in wanted:
             return path
     raise InputError(f"{folder}: no {names[0]}.txt; expected one of {', '.join(f'{n}.txt' for n in names)}")
 

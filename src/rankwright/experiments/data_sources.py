@@ -61,25 +61,31 @@ class FoldSource(ABC):
 
 @dataclass(frozen=True)
 class FoldFolder(FoldSource):
-    """A source of folds in a folder, as folders of folds or as the parts that folds are made of."""
+    """A source of folds in a folder: folders of folds, the parts that folds are made of, or one fixed split."""
 
     folds: str
     columns: ColumnRoles = NO_ROLES
+    split: str = ""  # the name of a split in front of its files' names, where the folder has several
 
     @property
     def n_folds(self) -> int:
         """The number of folds in the folder."""
-        return len(read_folds(self.folds))
+        return len(read_folds(self.folds, split=self.split))
 
     @property
     def files(self) -> list[Path]:
         """The files of all folds."""
-        paths = sorted({path for fold in read_folds(self.folds).files for part in fold for path in part})
-        return list_input_files(paths)
+        folds = read_folds(self.folds, split=self.split)
+        return list_input_files(sorted({path for fold in folds.files for part in fold for path in part}))
 
     def read_fold(self, index: int, load: Load = _call) -> Fold:
         """Read the files of the fold."""
-        return read_folds(self.folds, Serial(), columns=self.columns)[index]
+        return read_folds(self.folds, Serial(), columns=self.columns, split=self.split)[index]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the part of a spec that describes the data; the name of a split is there where it was given."""
+        content = super().to_json()
+        return content if self.split else {key: value for key, value in content.items() if key != "split"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,6 +263,10 @@ def source_from_json(content: Mapping[str, Any], folder: Path) -> FoldSource:
         if name in ("n_folds", "seed"):
             if type(value) is not int:
                 raise InputError(f"data.{name} is {quote(value)}; expected a whole number")
+            arguments[name] = value
+        elif name == "split":
+            if not isinstance(value, str):
+                raise InputError(f"data.split is {quote(value)}; expected the name of a split, such as set1")
             arguments[name] = value
         elif name == "columns":
             arguments[name] = ColumnRoles.from_json(value, "data.columns")
