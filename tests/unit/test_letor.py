@@ -18,6 +18,8 @@ from tests.reference import letor as reference
 
 import rankwright as rw
 from rankwright.data import letor, letor_files, table_sizes
+from rankwright.data.folds import has_folds, list_missing_files
+from rankwright.data.letor_source import LetorSource
 
 
 def check(path: Path, text: str, **options) -> rw.Queries:
@@ -103,6 +105,20 @@ def test_a_wider_row_in_a_later_block(tmp_path, monkeypatch):
     assert rw.read_letor(tmp_path / "a.gz").X.tolist() == queries.X.tolist()
 
 
+@pytest.mark.parametrize("mark", ["1.79769313486232E+308", "1.79769313486e+308", "1.7976931348623157E308"])
+def test_the_largest_double_is_a_missing_value(tmp_path, mark, monkeypatch):
+    monkeypatch.setattr(letor_files, "BLOCK", 400)
+    lines = [f"{i % 3} qid:{i // 5} 1:{i} 2:{mark} 3:1e30 4:{mark if i % 2 else 0.1}" for i in range(40)]
+    (tmp_path / "a.txt").write_text("\n".join(lines))
+    X = rw.read_letor(tmp_path / "a.txt").X
+    assert np.isnan(X[:, 1]).all()
+    assert np.isnan(X[:, 3]).tolist() == [i % 2 == 1 for i in range(40)]
+    assert X[:, 0].tolist() == list(range(40))
+    assert set(X[:, 2].tolist()) == {float(np.float32(1e30))}
+    blocks = np.concatenate([block.X for block in LetorSource([tmp_path / "a.txt"]).read_blocks()])
+    assert blocks.tobytes() == X.tobytes()
+
+
 @pytest.mark.parametrize("word", ["nan", "NaN", "NAN", "nAn"])
 def test_nan_is_a_missing_value(tmp_path, word):
     text = f"1 qid:1 1:{word} 2:2 3:{word} #docid = a\n0 qid:1 2:{word}\r\n2 qid:2 1:3 3:{word}"
@@ -177,6 +193,9 @@ def test_long_and_foreign_document_ids(tmp_path):
         ("1 qid:1 1:inf", "found 'inf' for a feature value"),
         ("1 qid:1 1:1e39", "found '1e39' for a feature value"),
         ("1 qid:1 1:1e400", "found '1e400' for a feature value"),
+        ("1 qid:1 1:-1.79769313486232E+308", "found '-1.79769313486232E+308' for a feature value"),
+        ("1 qid:1 1:1.7e308", "found '1.7e308' for a feature value"),
+        ("1.79769313486232E+308 qid:1 1:1", "found '1.79769313486232E+308' for a label; expected a finite number"),
         ("1e400 qid:1 1:1", "found '1e400' for a label; expected a finite number"),
         ("1 qid:1 1:1e400\n1 qid:1 0:1", "found '1e400' for a feature value"),
         pytest.param("1 qid:1 " + "9" * 5000 + ":1", "expected at most 100000 features", id="long index"),
@@ -398,6 +417,70 @@ class TestFolds:
         (tmp_path / "Fold1" / "train.txt").touch()
         with pytest.raises(rw.InputError, match=r"Fold1: no vali\.txt"):
             rw.read_folds(tmp_path)
+
+    def test_all_missing_files_are_listed(self, tmp_path):
+        assert list_missing_files(tmp_path / "nothing", 2) == ["Fold1", "Fold2"]
+        for name in ("fold1/trainingset.txt", "fold1/testset.txt.gz", "Fold3/vali.txt", "set1.train.txt", "Set1.vali.txt"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).touch()
+        assert list_missing_files(tmp_path, 3) == ["fold1/vali.txt", "Fold2", "Fold3/train.txt", "Fold3/test.txt"]
+        assert list_missing_files(tmp_path, 1) == ["train.txt", "vali.txt", "test.txt"]
+        assert list_missing_files(tmp_path, 1, "set1") == ["set1.test.txt"]
+        assert list_missing_files(tmp_path, 1, "set2") == ["set2.train.txt", "set2.valid.txt", "set2.test.txt"]
+        (tmp_path / "parts").mkdir()
+        (tmp_path / "parts" / "S2.txt.gz").touch()
+        assert list_missing_files(tmp_path / "parts", 3) == ["S1.txt", "S3.txt"]
+
+
+class TestFixedSplits:
+    """Folders with one training, one validation and one test file."""
+
+    @pytest.fixture
+    def parts(self):
+        queries = rw.make_queries(9, n_docs=4, n_features=3, random_state=0)
+        return [queries.take(range(3 * i, 3 * i + 3)) for i in range(3)]
+
+    def write(self, folder, parts, *names):
+        for name, part in zip(names, parts, strict=True):
+            rw.write_letor(part, folder / name)
+
+    def test_the_files_of_a_folder_are_one_fold(self, tmp_path, parts):
+        self.write(tmp_path, parts, "train.txt", "vali.txt", "test.txt")
+        folds = rw.read_folds(tmp_path)
+        assert len(folds) == 1
+        assert has_folds(tmp_path)
+        assert [part.qid.tolist() for part in folds[0]] == [part.qid.tolist() for part in parts]
+
+    def test_a_split_is_chosen_by_its_name(self, tmp_path, parts):
+        self.write(tmp_path, parts, "set1.train.txt", "set1.valid.txt", "set1.test.txt")
+        assert rw.read_folds(tmp_path)[0].test.qid.tolist() == parts[2].qid.tolist()  # the only one needs no name
+        self.write(tmp_path, parts[::-1], "Set2.train.txt.gz", "Set2.valid.txt.gz", "Set2.test.txt.gz")
+        with pytest.raises(rw.InputError, match=r"the splits set1, set2; expected one\. Name it: split='set1'"):
+            rw.read_folds(tmp_path)
+        assert rw.read_folds(tmp_path, split="set2")[0].test.qid.tolist() == parts[0].qid.tolist()
+        with pytest.raises(rw.InputError, match=r"no set3\.train\.txt; expected one of set3\.train\.txt"):
+            rw.read_folds(tmp_path, split="set3")
+
+    def test_a_folder_of_tables_is_a_split_only_if_it_is_whole(self, tmp_path):
+        for name in ("train.parquet", "test.parquet"):
+            (tmp_path / name).touch()
+        assert not has_folds(tmp_path)
+        (tmp_path / "valid.parquet").touch()
+        assert has_folds(tmp_path)
+
+    def test_an_experiment_runs_on_a_split(self, tmp_path, parts):
+        self.write(tmp_path, parts, "set1.train.txt", "set1.valid.txt", "set1.test.txt")
+        self.write(tmp_path, parts[::-1], "set2.train.txt", "set2.valid.txt", "set2.test.txt")
+        spec = tmp_path / "spec.toml"
+        spec.write_text('[data]\nfolds = "."\nsplit = "set2"\n[[methods]]\nranker = "regression"\n')
+        experiment = rw.read_experiment(spec)
+        assert experiment.to_json()["data"] == {"folds": str(tmp_path.resolve()), "split": "set2"}
+        assert [path.name for path in experiment.data.files] == ["set2.test.txt", "set2.train.txt", "set2.valid.txt"]
+        results = rw.run_experiment(experiment, tmp_path / "out", rw.Serial())
+        assert sorted(results.tables["queries"]["qid"].tolist()) == sorted(map(str, parts[0].qid.tolist()))
+        spec.write_text('[data]\nfolds = "."\nsplit = 2\n[[methods]]\nranker = "regression"\n')
+        with pytest.raises(rw.InputError, match="data.split is 2; expected the name of a split"):
+            rw.read_experiment(spec)
 
 
 @pytest.mark.parametrize("compress", [False, True])

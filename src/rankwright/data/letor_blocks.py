@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,9 @@ from rankwright.kernels.data import letor_text as kernel
 
 MAX_FEATURES = 100_000
 Bytes = NDArray[np.uint8]
+
+# Istella's files have the largest double where a value is missing; in 15 digits it is too large for a double.
+_LARGEST_DOUBLE = re.compile(rb"\+?1\.7976\d*[eE]\+?308")
 
 _MESSAGES = {
     kernel.BAD_LABEL: "found {found} for a label; expected a finite number",
@@ -63,25 +67,18 @@ def parse_block(
     Feature indices count from ``lowest``; lines that count from 0 have no query ids.
     """
     runs, docs = np.empty((len(y), 3), np.int64), np.empty((len(y), 2), np.int64)
-    hard, most = np.empty((256, 4), np.int64), n_features or MAX_FEATURES
+    hard, most = np.empty((4096, 4), np.int64), n_features or MAX_FEATURES
     while True:
         result = kernel.parse_block(text, X, y, runs, docs, hard, most, lowest)
         status, n, lines, n_runs, n_hard, highest, widest, start, end = result
         if status != kernel.TOO_MANY_HARD:
             break
         hard = np.empty((8 * len(hard), 4), np.int64)
-    for row, column, a, b in hard[:n_hard]:  # all of them stand before what the status complains about
-        token = _decode_for_message(text[a:b])
-        with np.errstate(over="ignore"):
-            value = np.float32(token) if column >= 0 else float(token)
-        if not np.isfinite(value):
-            message = _MESSAGES[kernel.BAD_VALUE if column >= 0 else kernel.BAD_LABEL]
-            line = 1 + int(kernel.count_newlines(text[:a]))
-            return BadLine(file, line, message.format(found=quote(token)))
-        if column < 0:
-            y[row] = value
-        elif column < X.shape[1]:
-            X[row, column] = value
+    bad = _round_numbers(text, hard[:n_hard], X, y)  # all of them stand before what the status complains about
+    if bad is not None:
+        place, token, reason = bad
+        line = 1 + int(kernel.count_newlines(text[:place]))
+        return BadLine(file, line, _MESSAGES[reason].format(found=quote(token)))
     if status != kernel.OK:
         found = quote(_decode_for_message(text[start:end])) if end > start else "nothing"
         return BadLine(file, int(lines), _MESSAGES[status].format(found=found, most=most))
@@ -92,6 +89,28 @@ def parse_block(
         return BadLine(file, 1 + int(kernel.count_newlines(text[: error.place])), str(error))
     starts = runs[:n_runs, 0].copy()
     return LetorPart(file, int(n), int(lines), starts, qid, docid, max(int(highest), 1), int(widest))
+
+
+def _round_numbers(text: Bytes, hard: Ints, X: Floats, y: Floats) -> tuple[int, str, int] | None:
+    """Round the numbers that the kernel left, each (row, column or -1 for the label, start, end), into ``X`` and ``y``.
+
+    Return the place, the text and the kind of the first one that is not finite; None if all are.
+    """
+    known: dict[bytes, Any] = {}  # features: the mark of a missing value may occur in every line
+    for row, column, a, b in hard.tolist():
+        token = text[a:b].tobytes()
+        if column < 0:
+            value = y[row] = float(token)
+        elif token not in known:
+            with np.errstate(over="ignore"):
+                value = known[token] = np.float32(np.nan if _LARGEST_DOUBLE.fullmatch(token) else float(token))
+        else:
+            value = known[token]
+        if np.isinf(value):
+            return a, token.decode(), kernel.BAD_VALUE if column >= 0 else kernel.BAD_LABEL
+        if 0 <= column < X.shape[1]:
+            X[row, column] = value
+    return None
 
 
 def _decode_docids(text: Bytes, spans: Ints) -> NDArray[Any] | None:
