@@ -420,7 +420,13 @@ class TestFolds:
 
     def test_all_missing_files_are_listed(self, tmp_path):
         assert list_missing_files(tmp_path / "nothing", 2) == ["Fold1", "Fold2"]
-        for name in ("fold1/trainingset.txt", "fold1/testset.txt.gz", "Fold3/vali.txt", "set1.train.txt", "Set1.vali.txt"):
+        for name in (
+            "fold1/trainingset.txt",
+            "fold1/testset.txt.gz",
+            "Fold3/vali.txt",
+            "set1.train.txt",
+            "Set1.vali.txt",
+        ):
             (tmp_path / name).parent.mkdir(exist_ok=True)
             (tmp_path / name).touch()
         assert list_missing_files(tmp_path, 3) == ["fold1/vali.txt", "Fold2", "Fold3/train.txt", "Fold3/test.txt"]
@@ -479,7 +485,7 @@ class TestFixedSplits:
         results = rw.run_experiment(experiment, tmp_path / "out", rw.Serial())
         assert sorted(results.tables["queries"]["qid"].tolist()) == sorted(map(str, parts[0].qid.tolist()))
         spec.write_text('[data]\nfolds = "."\nsplit = 2\n[[methods]]\nranker = "regression"\n')
-        with pytest.raises(rw.InputError, match="data.split is 2; expected the name of a split"):
+        with pytest.raises(rw.InputError, match=r"data\.split is 2; expected the name of a split"):
             rw.read_experiment(spec)
 
 

@@ -97,6 +97,7 @@ def _round_numbers(text: Bytes, hard: Ints, X: Floats, y: Floats) -> tuple[int, 
     Return the place, the text and the kind of the first one that is not finite; None if all are.
     """
     known: dict[bytes, Any] = {}  # features: the mark of a missing value may occur in every line
+    value: Any
     for row, column, a, b in hard.tolist():
         token = text[a:b].tobytes()
         if column < 0:
