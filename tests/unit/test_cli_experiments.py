@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +16,6 @@ import pytest
 from tests.experiments import contents
 
 import rankwright as rw
-import rankwright.papers.reproduction
 from rankwright import cli
 from rankwright.cli import demo
 
@@ -290,23 +288,11 @@ class TestCompare:
 
 
 class TestReproduce:
-    @pytest.fixture(autouse=True)
-    def few_methods(self, monkeypatch):
-        """What a protocol holds is tested elsewhere: the quick methods of it will do."""
-        whole = rankwright.papers.reproduction._read_protocol
-
-        def quick(*arguments):
-            protocol = whole(*arguments)
-            kept = [
-                method for method in protocol.methods if method.ranker in ("regression", "adarank", "singlefeature")
-            ]
-            return replace(protocol, methods=tuple(kept))
-
-        monkeypatch.setattr(rankwright.papers.reproduction, "_read_protocol", quick)
+    methods = ("--method", "Regression", "--method", "AdaRank on NDCG", "--method", "Best feature")
 
     @pytest.fixture
     def data(self, tmp_path):
-        queries = rw.make_queries(40, n_docs=12, n_features=6, random_state=1)
+        queries = rw.make_queries(40, n_docs=12, n_features=46, random_state=1)
         (tmp_path / "data" / "MQ2008").mkdir(parents=True)
         for part in range(5):
             rw.write_letor(
@@ -317,7 +303,7 @@ class TestReproduce:
     def test_published_beside_ours(self, data, capsys, tmp_path):
         page = tmp_path / "page.md"
         arguments = ["--data", data, "--out", tmp_path / "out", "--workers", "threads:1", "--write", page]
-        status, out, err = run(capsys, "reproduce", "mq2008", *arguments)
+        status, out, err = run(capsys, "reproduce", "mq2008", *self.methods, *arguments)
         assert (status, err) == (0, "")
         results = rw.read_results(tmp_path / "out" / "mq2008")
         ours = results.means("ndcg@10")[0]
@@ -328,16 +314,16 @@ class TestReproduce:
         assert f"| {ours:.4f} | {ours - 0.4935:+.4f} |" in page.read_text()
 
     def test_a_failed_fold_is_told_and_nothing_is_written(self, capsys, tmp_path):
-        queries = rw.make_queries(30, n_docs=12, n_features=6, random_state=1)
-        for fold in (1, 2, 3):
+        queries = rw.make_queries(30, n_docs=12, n_features=46, random_state=1)
+        for fold in range(1, 6):
             folder = tmp_path / "MQ2008" / f"Fold{fold}"
             folder.mkdir(parents=True)
-            for name, part in zip(("train", "vali", "test"), rw.split_folds(queries, 3, 0)[fold - 1], strict=True):
+            for name, part in zip(("train", "vali", "test"), rw.split_folds(queries, 5, 0)[fold - 1], strict=True):
                 rw.write_letor(part, folder / f"{name}.txt")
         (tmp_path / "MQ2008" / "Fold2" / "test.txt").write_text("damaged\n")
         page = tmp_path / "page.md"
         arguments = ["--data", tmp_path, "--out", tmp_path / "out", "--workers", "threads:1", "--write", page]
-        status, out, err = run(capsys, "reproduce", "mq2008", *arguments)
+        status, out, err = run(capsys, "reproduce", "mq2008", *self.methods, *arguments)
         assert (status, out) == (1, "")
         assert "trials failed, such as Regression on fold 2: " in err
         assert not page.exists()
@@ -354,7 +340,7 @@ class TestReproduce:
             "--write",
             tmp_path / "page.md",
         ]
-        status, _, err = run(capsys, "reproduce", "mq2008", *arguments)
+        status, _, err = run(capsys, "reproduce", "mq2008", *self.methods, *arguments)
         assert status == 2  # every fold has the part
         assert "no trial could be run" in err
         assert not (tmp_path / "page.md").exists()
@@ -375,8 +361,12 @@ class TestReproduce:
     def test_mistakes(self, data, capsys, tmp_path):
         for arguments, message in (
             (["mq2009", "--data", data], "unknown reproduction 'mq2009'; did you mean mq2008?"),
-            (["ohsumed", "--data", data], "no folds of OHSUMED"),
-            (["mq2008", "ohsumed", "--data", data / "MQ2008"], "no folds of MQ2008"),
+            (
+                ["ohsumed", "--data", data],
+                "no folder OHSUMED/QueryLevelNorm or QueryLevelNorm or OHSUMED; expected Fold1",
+            ),
+            (["mq2008", "ohsumed", "--data", data / "MQ2008"], "no folder MQ2008; expected Fold1 to Fold5"),
+            (["mq2008", "--data", data, "--method", "AdaRank"], "unknown method 'AdaRank' of mq2008; did you mean"),
             (["mq2008", "--data", data, "--write", tmp_path / "no" / "page.md"], "there is no folder"),
         ):
             status, out, err = run(capsys, "reproduce", *arguments, "--out", tmp_path / "out")

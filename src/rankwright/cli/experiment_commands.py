@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -99,8 +100,19 @@ def report(
 
 @app.command()
 def reproduce(
-    names: Annotated[list[str], typer.Argument(metavar="ohsumed|ohsumed-2.0|mq2008", help="One or several protocols.")],
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...",
+            help="One or several protocols: ohsumed, ohsumed-2.0, td2003, td2004, hp2003, hp2004, np2003, np2004, "
+            "mq2007, mq2008, mslr-web10k, mslr-web30k, yahoo-set1, yahoo-set2, istella-s.",
+        ),
+    ],
     data: Annotated[Path, typer.Option(help="The folder of the data sets, or of a single one.")],
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="A method of the protocols to run, by its name; may be repeated. Default: all."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="The folder of the results, with a folder for each.")] = Path(
         "reproduction"
     ),
@@ -112,7 +124,7 @@ def reproduce(
     from rankwright.papers.reproduction import format_page, format_text, make_reproductions, tabulate_winning_numbers
     from rankwright.report.text_tables import format_aligned
 
-    planned = make_reproductions(names, data)
+    planned = make_reproductions(names, data, method or ())
     inputs = [path for each in planned.values() for path in each.data.files]
     for name in planned:
         _check_inputs_kept(out / name, inputs)
@@ -127,7 +139,8 @@ def reproduce(
     if len(results) > 1:
         print(format_aligned(tabulate_winning_numbers(results)))
     if write is not None:
-        commands = [f"rankwright reproduce {' '.join(results)} --data DIR --write {write}"]
+        chosen = "".join(f" --method {shlex.quote(name)}" for name in method or ())
+        commands = [f"rankwright reproduce {' '.join(results)} --data DIR{chosen} --write {write}"]
         with write_atomic(write) as file:
             file.write(format_page(results, commands))
 

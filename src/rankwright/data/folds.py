@@ -115,6 +115,19 @@ def list_missing_files(folder: StrPath, n_folds: int, split: str = "") -> list[s
     return missing
 
 
+def list_usual_names(split: str = "") -> list[str]:
+    """Return the usual names of a training, a validation and a test file: LETOR's, or those of a split as Yahoo's.
+
+    >>> list_usual_names(), list_usual_names("set1")
+    (['train.txt', 'vali.txt', 'test.txt'], ['set1.train.txt', 'set1.valid.txt', 'set1.test.txt'])
+    """
+    return (
+        [f"{split}.{name}.txt" for name in ("train", "valid", "test")]
+        if split
+        else ["train.txt", "vali.txt", "test.txt"]
+    )
+
+
 def has_folds(path: StrPath) -> bool:
     """Return whether a path is a folder of folds; a file or a folder that is one data set is not.
 
@@ -192,7 +205,7 @@ def _list_entries(folder: Path) -> list[Path]:
 
 
 def _find_splits(folder: Path) -> list[str]:
-    """Return the names of the splits whose training files are in a folder: set1 for set1.train.txt, "" for train.txt."""
+    """Return the names of the splits with training files in a folder: set1 for set1.train.txt, "" for train.txt."""
     names = "|".join(_PART_NAMES[0])
     stems = map(_strip_suffixes, _list_entries(folder))
     return sorted({match[1] or "" for stem in stems if (match := re.fullmatch(rf"(?:(.+)\.)?(?:{names})", stem))})
@@ -225,12 +238,8 @@ def _name_parts(split: str) -> list[tuple[str, ...]]:
 def _list_missing_parts(folder: Path, split: str = "") -> list[str]:
     """Return the usual names of the training, validation and test files that a folder, or one split in it, lacks."""
     found = {_strip_suffixes(path) for path in _list_entries(folder)}
-    return [f"{_choose_usual_name(names)}.txt" for names in _name_parts(split) if found.isdisjoint(map(str.lower, names))]
-
-
-def _choose_usual_name(names: tuple[str, ...]) -> str:
-    """Return the usual one of the names of a file: vali as LETOR has it, or valid behind the name of a split."""
-    return names[1] if "." in names[0] and len(names) > 2 else names[0]
+    parts = zip(list_usual_names(split), _name_parts(split), strict=True)
+    return [usual for usual, names in parts if found.isdisjoint(map(str.lower, names))]
 
 
 def _strip_suffixes(path: Path) -> str:
