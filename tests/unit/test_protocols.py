@@ -197,6 +197,13 @@ class TestMissing:
             assert status == 2
             assert f"{folder}: no Fold2/vali.txt, Fold4; expected Fold1 to Fold5" in err
 
+    def test_all_files_of_a_folder(self, tmp_path):
+        (tmp_path / "MQ2007").mkdir()
+        with pytest.raises(
+            rw.InputError, match=r"MQ2007: no Fold1, Fold2, Fold3, Fold4, Fold5; expected Fold1 to Fold5"
+        ):
+            make_reproductions(["mq2007"], tmp_path)
+
     def test_files_of_one_of_two_sets(self, capsys, tmp_path):
         write_layout(tmp_path, LAYOUTS["yahoo-set1"], n_queries=1, n_docs=2)
         folder = write_layout(tmp_path, LAYOUTS["yahoo-set2"], n_queries=1, n_docs=2)
@@ -244,5 +251,5 @@ def test_all_methods_of_a_protocol_run(name, tmp_path):
     protocol = make_reproductions([name], tmp_path)[name]
     with pytest.warns(rw.TrialWarning):  # few queries: some fits stop early, and say so
         results = rw.run_experiment(protocol, tmp_path / "out", rw.Threads(2))
-    assert set(results.tables["trials"]["status"]) == {"finished"}
+    assert set(results.tables["trials"]["status"]) == {"done"}
     assert reproduction.format_text(results)

@@ -62,11 +62,11 @@ class PublicData:
         InputError
             If files are missing, or have another number of features; the message names them.
         """
-        places = [data / folder for folder in self.folders]
+        places = [place for folder in self.folders if (place := data / folder).is_dir()]
         places += [data] if is_only or self.split else []
         missing = {place: list_missing_files(place, self.n_folds, self.split) for place in places}
-        folder = min(places, key=lambda place: len(missing[place]))
-        if missing[folder] == self._list_names():
+        folder = next((place for place in places if not missing[place]), places[0] if places else data)
+        if folder == data and missing.get(data, self._list_names()) == self._list_names():
             raise InputError(f"{data}: no folder {' or '.join(self.folders)}; {self._describe_files()}")
         if missing[folder]:
             raise InputError(f"{folder}: no {', '.join(missing[folder])}; {self._describe_files()}")
