@@ -85,7 +85,9 @@ def add_column_moments(X: Floats, center: Floats, moments: Floats) -> None:
     The rows of ``moments`` are the count, the sum, the sum of squares about ``center``, the minimum and the maximum of
     each column. Blocks of rows that are added one after another give the bits of all rows added at once.
     """
-    count, total, squares, low, high = moments[0], moments[1], moments[2], moments[3], moments[4]
+    # a copy of its own: threads that add to neighbouring columns would share a cache line
+    own = moments.copy()
+    count, total, squares, low, high = own[0], own[1], own[2], own[3], own[4]
     for i in range(X.shape[0]):
         row = X[i]
         for j in range(len(center)):
@@ -96,6 +98,7 @@ def add_column_moments(X: Floats, center: Floats, moments: Floats) -> None:
                 squares[j] += (x - center[j]) * (x - center[j])
                 low[j] = min(low[j], x)
                 high[j] = max(high[j], x)
+    moments[:, :] = own
 
 
 @kernel
