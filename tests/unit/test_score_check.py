@@ -273,6 +273,14 @@ def test_solr():
         rw.check_scores(model, {"q": {"response": {"docs": docs}}})
 
 
+def test_a_document_logged_twice_needs_one_score():
+    X, model = rows(), make_model("trees")
+    hits = [hit for response in log(X, model.scorer(X)).values() for hit in response["hits"]["hits"]]
+    assert rw.check_scores(model, {"q": {"hits": {"hits": [*hits, hits[0]]}}}).is_equal
+    with pytest.raises(rw.InputError, match=r"a second time, with the score 7\.5 after .*leave one"):
+        rw.check_scores(model, {"q": {"hits": {"hits": [*hits, {**hits[0], "_score": 7.5}]}}})
+
+
 def test_another_field_of_scores():
     X, model = rows(), make_model("trees")
     responses = log(X, model.scorer(X))

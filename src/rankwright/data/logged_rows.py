@@ -142,7 +142,7 @@ class LoggedRows:
         return query if query in self.judgments.grades else self.by_keywords.get(query)
 
     def _check_repeated(self, row: int, kept: Mapping[int, float], hit: LoggedHit) -> None:
-        """Raise InputError if a document of a query is logged a second time with other values."""
+        """Raise InputError if a document of a query is logged a second time with other values or another score."""
         part = slice(self.ends[row], self.ends[row + 1])
         known = dict(zip(self.columns[part], self.values[part], strict=True))
         new = dict(zip(kept, array("f", kept.values()), strict=True))
@@ -150,6 +150,11 @@ class LoggedRows:
             raise InputError(
                 f"{hit.where}: document {quote(hit.document)} of query {quote(hit.query)} a second time, with other "
                 "features; expected each document of a query once"
+            )
+        if not math.isnan(hit.score) and hit.score != self.scores[row]:
+            raise InputError(
+                f"{hit.where}: document {quote(hit.document)} of query {quote(hit.query)} a second time, with the "
+                f"score {hit.score} after {self.scores[row]}; expected one score: leave one of the responses out"
             )
         self.n_repeated += 1
 
