@@ -154,8 +154,8 @@ def test_an_unknown_kind_of_mean():
 
 def problem_of(queries, dtype=np.float32, backend=None):
     standard = StandardScaling.fit(queries)
-    X = queries.X.astype(dtype)
-    return PairLoss(X, queries.y, queries.indptr, None, queries.query_weight, standard.factor, standard.mean, backend)
+    typed = queries.with_X(queries.X.astype(dtype))
+    return PairLoss(typed, None, queries.query_weight, standard.factor, standard.mean, backend)
 
 
 def explicit(queries):
@@ -227,9 +227,13 @@ def test_costs_and_weights_are_repeated_pairs():
     rng = np.random.default_rng(4)
     X, y, indptr = rng.normal(size=(20, 4)), np.tile([1.0, 0, 0, 0, 0], 4), np.arange(5) * 5
     cost = np.where(np.arange(20) % 5 == 2, 2.0, 1.0)
-    weighted = minimise_by_newton(PairLoss(X, y, indptr, cost, np.array([1.0, 1, 1, 3])), 50.0, tol=1e-9)
+    weighted = minimise_by_newton(
+        PairLoss(rw.Queries(X, y, indptr, np.arange(4)), cost, np.array([1.0, 1, 1, 3])), 50.0, tol=1e-9
+    )
     rows = [i for q in (0, 1, 2, 3, 3, 3) for k in (0, 1, 2, 2, 3, 4) for i in (5 * q + k,)]
-    repeated = minimise_by_newton(PairLoss(X[rows], y[rows], np.arange(7) * 6), 50.0, tol=1e-9)
+    repeated = minimise_by_newton(
+        PairLoss(rw.Queries(X[rows], y[rows], np.arange(7) * 6, np.arange(6))), 50.0, tol=1e-9
+    )
     assert weighted.primal == pytest.approx(repeated.primal, rel=1e-8)
     assert weighted.w == pytest.approx(repeated.w, abs=1e-3)
 
@@ -252,7 +256,7 @@ def test_few_steps_end_with_an_honest_gap():
 
 
 def test_no_pairs():
-    problem = PairLoss(np.ones((3, 2)), np.array([1.0, 1.0, 0.0]), np.array([0, 2, 3]))
+    problem = PairLoss(rw.Queries(np.ones((3, 2)), np.array([1.0, 1.0, 0.0]), np.array([0, 2, 3]), np.arange(2)))
     assert problem.total == 0.0
     for squared in (False, True):
         for start in (None, np.ones(2)):
@@ -265,7 +269,7 @@ def test_a_large_mean_costs_no_precision():
     queries = rw.make_queries(20, n_docs=20, n_features=6, random_state=0)
     X, standard = queries.X.astype(np.float64), StandardScaling.fit(queries)
     X = (X - standard.mean) * standard.factor
-    found = [minimise_by_newton(PairLoss(X + shift, queries.y, queries.indptr), 10.0).primal for shift in (0.0, 1e7)]
+    found = [minimise_by_newton(PairLoss(queries.with_X(X + shift)), 10.0).primal for shift in (0.0, 1e7)]
     assert found[0] == pytest.approx(found[1], rel=2e-6)
 
 

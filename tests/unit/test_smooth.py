@@ -20,7 +20,7 @@ from rankwright.kernels.measures.discounts import GEOMETRIC, HARMONIC, LOGARITHM
 from rankwright.kernels.objectives import exponentials
 from rankwright.kernels.objectives.smooth_measures import _soften
 from rankwright.measures.definitions import tabulate_discounts
-from rankwright.objectives.smooth_objectives import APPROXIMATIONS, SoftPositions, SoftRanks, default_approximation
+from rankwright.objectives.smooth_objectives import APPROXIMATIONS, SigmoidRanks, SoftPositions, default_approximation
 
 NAMES = (
     "ndcg@3", "ndcg", "ndcg@10", "dcg", "dcg@2", "p@2", "p", "recall@2", "rbp", "rbp@3", "wta", "map", "ap@2", "ap@2(norm=min)", "err",
@@ -288,7 +288,7 @@ class TestRefusals:
                 form(own).prepare(queries_of([1, 0]))
         for name in ("err", "mrr"):
             with pytest.raises(rw.InputError, match=f"{name} has no approximation by soft ranks"):
-                SoftRanks(rw.parse_measure(name)).prepare(queries_of([1, 0]))
+                SigmoidRanks(rw.parse_measure(name)).prepare(queries_of([1, 0]))
 
     def test_the_usual_form_is_the_papers(self):
         found = {
@@ -387,7 +387,7 @@ print(exp(-1.0))
 
 def test_scores_that_are_not_finite_are_infinitely_bad():
     queries = rw.make_queries(3, random_state=0)
-    for form in (SoftPositions, SoftRanks):
+    for form in (SoftPositions, SigmoidRanks):
         for value in (np.nan, np.inf, -np.inf):
             scores = np.zeros(queries.n_docs)
             scores[1] = value

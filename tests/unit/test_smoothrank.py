@@ -13,7 +13,7 @@ from tests.warned import may_be_ineffective, may_learn_nothing, may_not_converge
 import rankwright as rw
 from rankwright.objectives.listwise_objectives import Cosine
 from rankwright.objectives.objective_names import OBJECTIVES
-from rankwright.objectives.smooth_objectives import APPROXIMATIONS, SoftRanks
+from rankwright.objectives.smooth_objectives import APPROXIMATIONS, SigmoidRanks
 from rankwright.objectives.swap_lambdas import Lambdas
 from rankwright.scorers.linear import StandardScaling
 
@@ -466,7 +466,7 @@ class TestLinearRanker:
             assert ranker.history_[-1]["objective"] <= ranker.history_[0]["objective"]
 
     def test_an_objective_itself(self, easy):
-        for objective in (SoftRanks(rw.NDCG(5), 0.5), SoftRanks("ndcg@5", 0.5), Lambdas(rw.AP()), Lambdas("map")):
+        for objective in (SigmoidRanks(rw.NDCG(5), 0.5), SigmoidRanks("ndcg@5", 0.5), Lambdas(rw.AP()), Lambdas("map")):
             ranker = rw.LinearRanker(objective=objective, measure="ndcg@5", alpha=1e-3, max_iter=50).fit(easy)
             assert ranker.score(easy) > rw.Regression(measure="ndcg@5").fit(easy).score(easy)
 

@@ -222,6 +222,17 @@ class TestSearches:
         assert np.abs(rw.SVMNDCG(C=0.1, k=1).fit(queries).predict(queries)).max() < 1e-6
         assert np.abs(rw.SVMNDCG(C=0.1).fit(queries).predict(queries)).max() > 1e-3
 
+    def test_zero_is_certified_for_every_C_and_the_warning_has_the_way_out(self):
+        """No weights put relevant documents above the ten best others, in the mean; DORM learns from them."""
+        queries = rw.make_queries(40, n_docs=120, n_features=10, noise=2.0, random_state=0)
+        for C in (0.1, 1e5):
+            with pytest.warns(rw.DegenerateModelWarning, match=r"leave k out, or try DORM\(k=10\)"):
+                ranker = rw.SVMNDCG(C=C, k=10).fit(queries)
+            last = ranker.history_[-1]
+            assert not ranker.coef_.any()
+            assert last["gap"] <= 1e-4 * last["objective"]
+        assert rw.DORM(C=10.0, k=10).fit(queries).score(queries) > rw.SVMNDCG().fit(queries).score(queries)
+
 
 class TestDegenerate:
     @may_learn_nothing

@@ -15,12 +15,14 @@ torch = pytest.importorskip("torch")
 losses = pytest.importorskip("rankwright.torch")
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-OF_MEASURES = (losses.Lambdas, losses.SoftPositions, losses.SoftRanks, losses.ExpectedMeasure)
+OF_MEASURES = (losses.Lambdas, losses.SoftPositions, losses.SigmoidRanks, losses.NoisyRanks, losses.ExpectedMeasure)
+OF_SUMS = (losses.NoisyRanks,)  # which take sums of discounted gains alone
 PARAMETER_FREE = "Cosine Exponential Fidelity Hinge Likelihood Logistic SquaredHinge Squares TopOne"
 ALL = [getattr(losses, name)() for name in PARAMETER_FREE.split()]
 ALL += [loss("ndcg@4") for loss in OF_MEASURES]
-ALL += [loss("map") for loss in OF_MEASURES]
-ALL += [loss("err") for loss in OF_MEASURES if loss is not losses.SoftRanks]
+ALL += [loss("rbp") for loss in OF_SUMS]
+ALL += [loss("map") for loss in OF_MEASURES if loss not in OF_SUMS]
+ALL += [loss("err") for loss in OF_MEASURES if loss not in (losses.SigmoidRanks, *OF_SUMS)]
 ALL += [losses.ExpectedMeasure("ndcg@2"), losses.ExpectedMeasure("err@1")]
 
 
@@ -121,8 +123,8 @@ class TestPrepared:
             rw.InputError, match=r"labels that Lambdas\(map\) prepared; expected those of Lambdas\(ndcg\)"
         ):
             losses.Lambdas("ndcg")(scores, losses.Lambdas("map").prepare(lists.y))
-        rough = losses.SoftRanks("map", 9.0).prepare(lists.y)  # sigma is of the scores alone
-        fine = losses.SoftRanks("map", 0.1)
+        rough = losses.SigmoidRanks("map", 9.0).prepare(lists.y)  # sigma is of the scores alone
+        fine = losses.SigmoidRanks("map", 0.1)
         same(evaluated(fine, scores, rough), evaluated(fine, scores, lists.y))
 
     @of_every_loss
@@ -283,8 +285,10 @@ class TestErrors:
             (lambda: losses.Hinge("pairs"), "pair_weighting='pairs'"),
             (lambda: losses.Cosine("gain"), "target='gain'"),
             (lambda: losses.SoftPositions("ndcg", -1.0), "sigma=-1.0"),
-            (lambda: losses.SoftRanks("ndcg", 0.0), "sigma=0.0"),
-            (lambda: losses.SoftRanks("err"), "err has no approximation by soft ranks"),
+            (lambda: losses.SigmoidRanks("ndcg", 0.0), "sigma=0.0"),
+            (lambda: losses.SigmoidRanks("err"), "err has no approximation by soft ranks"),
+            (lambda: losses.NoisyRanks("ndcg", 0.0), "sigma=0.0"),
+            (lambda: losses.NoisyRanks("map"), "map is no sum over documents of a gain times a discount"),
             (lambda: losses.ExpectedMeasure("ndcg", 0), "n_samples=0"),
             (lambda: losses.TopOne(reduction="average"), "reduction='average'; expected one of mean, sum, none"),
         ],
@@ -299,9 +303,18 @@ class TestErrors:
         with pytest.raises(rw.InputError, match="own is a function of ranked grades"):
             kind(own)(torch.zeros(2, 3), self.Y)
 
-    @pytest.mark.parametrize("kind", [losses.SoftPositions, losses.SoftRanks])
+    @pytest.mark.parametrize("kind", [losses.SoftPositions, losses.SigmoidRanks, losses.NoisyRanks])
     def test_of_a_sigma_set_later(self, kind):
         loss = kind("ndcg")
         loss.sigma = -3.0
         with pytest.raises(rw.InputError, match=r"sigma=-3\.0"):
             loss(torch.zeros(2, 3), self.Y)
+
+
+def test_the_rows_of_one_long_list_are_computed_in_parts(monkeypatch):
+    """Where even the table of one list is too large."""
+    lists, loss = padded("prefix", longest=20), losses.NoisyRanks("ndcg", 0.5)
+    expected = evaluated(loss, lists.scores, lists.y)
+    for room in (1, 8 * 20 * 21 * 4):
+        monkeypatch.setattr("rankwright.torch.noisy_losses._MAX_TABLE", room)
+        same(evaluated(loss, lists.scores, lists.y), expected)

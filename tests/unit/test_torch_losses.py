@@ -31,18 +31,22 @@ PAIRS = (objectives.Hinge, objectives.SquaredHinge, objectives.Exponential, obje
 CASES = [objectives.TopOne(), objectives.Likelihood(), objectives.Squares(), objectives.Squares(0.1)]
 CASES += [objectives.Cosine(), objectives.Cosine("ndcg")]
 CASES += [pairs(per) for pairs in PAIRS for per in ("pair", "query")]
+CASES += [objectives.SquaredHinge("pair", 0.3), objectives.SquaredHinge("query", 2.0)]
 CASES += [objectives.Logistic("query", 0.8), objectives.Logistic("pair", 0.5), objectives.Fidelity("pair", 0.7)]
 CASES += [objectives.Lambdas(name) for name in MEASURES]
 CASES += [objectives.SoftPositions(name, 0.3) for name in MEASURES]
 CASES += [objectives.SoftPositions(name, sigma) for name in ("ndcg@3", "map", "err") for sigma in SIGMAS]
-CASES += [objectives.SoftRanks(name, 0.3) for name in MEASURES if name not in CASCADES]
-CASES += [objectives.SoftRanks(name, sigma) for name in ("ndcg@3", "rbp", "map") for sigma in SIGMAS]
+CASES += [objectives.SigmoidRanks(name, 0.3) for name in MEASURES if name not in CASCADES]
+CASES += [objectives.SigmoidRanks(name, sigma) for name in ("ndcg@3", "rbp", "map") for sigma in SIGMAS]
+CASES += [objectives.NoisyRanks(name, 0.3) for name in (*ADDITIVE, *DIALECTS[:3])]
+CASES += [objectives.NoisyRanks(name, sigma) for name in ("ndcg@3", "rbp") for sigma in SIGMAS]
 CASES += [objectives.ExpectedMeasure(name) for name in TOP_TWO]
 of_every_loss = pytest.mark.parametrize("objective", CASES, ids=str)
 #: One of each class, with and without a cut-off.
 FEW = [case for case in CASES if not hasattr(case, "measure")]
 FEW += [kind(name) for name in ("ndcg@3", "map", "err") for kind in (objectives.Lambdas, objectives.SoftPositions)]
-FEW += [objectives.SoftRanks("ndcg@3"), objectives.SoftRanks("map"), objectives.ExpectedMeasure("ndcg@2")]
+FEW += [objectives.SigmoidRanks("ndcg@3"), objectives.SigmoidRanks("map"), objectives.ExpectedMeasure("ndcg@2")]
+FEW += [objectives.NoisyRanks("ndcg@3"), objectives.NoisyRanks("ndcg")]
 of_a_few = pytest.mark.parametrize("objective", FEW, ids=str)
 
 
@@ -247,12 +251,14 @@ class TestLossOf:
         assert loss.objective == objective
 
     def test_parameters_come_along(self):
-        assert losses.make_loss(objectives.SoftRanks("map", 0.25)).sigma == 0.25
+        assert losses.make_loss(objectives.SigmoidRanks("map", 0.25)).sigma == 0.25
+        assert losses.make_loss(objectives.NoisyRanks("ndcg", 0.25)).sigma == 0.25
         assert losses.make_loss(objectives.ExpectedMeasure("map", 3)).n_samples == 3
         assert losses.make_loss(objectives.Fidelity("pair", 0.7)).objective == objectives.Fidelity("pair", 0.7)
 
     def test_what_has_none(self):
         own = rw.make_measure(lambda ranked: float(ranked[0] > 0), name="own")
         assert losses.make_loss(as_objective(lambda scores, queries: (0.0, scores), rw.NDCG())) is None
-        for kind in (objectives.Lambdas, objectives.SoftPositions, objectives.SoftRanks, objectives.ExpectedMeasure):
+        kinds = (objectives.Lambdas, objectives.SoftPositions, objectives.SigmoidRanks, objectives.NoisyRanks)
+        for kind in (*kinds, objectives.ExpectedMeasure):
             assert losses.make_loss(kind(own)) is None

@@ -10,6 +10,7 @@ from rankwright.objectives.listwise_objectives import Cosine as Cosine
 from rankwright.objectives.listwise_objectives import ExpectedMeasure as ExpectedMeasure
 from rankwright.objectives.listwise_objectives import Likelihood as Likelihood
 from rankwright.objectives.listwise_objectives import TopOne as TopOne
+from rankwright.objectives.noisy_objectives import NoisyRanks as NoisyRanks
 from rankwright.objectives.objective_names import OBJECTIVES as OBJECTIVES
 from rankwright.objectives.pairwise_objectives import Exponential as Exponential
 from rankwright.objectives.pairwise_objectives import Fidelity as Fidelity
@@ -17,6 +18,6 @@ from rankwright.objectives.pairwise_objectives import Hinge as Hinge
 from rankwright.objectives.pairwise_objectives import Logistic as Logistic
 from rankwright.objectives.pairwise_objectives import SquaredHinge as SquaredHinge
 from rankwright.objectives.pointwise_objectives import Squares as Squares
+from rankwright.objectives.smooth_objectives import SigmoidRanks as SigmoidRanks
 from rankwright.objectives.smooth_objectives import SoftPositions as SoftPositions
-from rankwright.objectives.smooth_objectives import SoftRanks as SoftRanks
 from rankwright.objectives.swap_lambdas import Lambdas as Lambdas

@@ -109,7 +109,7 @@ class PreparedLikelihood(PreparedObjective):
 class Cosine(BuiltinObjective):
     """The loss of RankCosine: (1 - c) / 2, where c is the cosine of a query's centred scores and centred gains.
 
-    In symbols, (1 - t . s / |s|) / 2, where s is the scores of a query minus their mean, and t the target.
+    In symbols, ``(1 - t . s / |s|) / 2``, where s is the scores of a query minus their mean, and t the target.
 
     Parameters
     ----------

@@ -15,9 +15,10 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import BuiltinObjective, Evaluation, Objective, PreparedObjective
 from rankwright.objectives.listwise_objectives import Cosine, ExpectedMeasure, Likelihood, TopOne
+from rankwright.objectives.noisy_objectives import NoisyRanks
 from rankwright.objectives.pairwise_objectives import Exponential, Fidelity, Hinge, Logistic, SquaredHinge
 from rankwright.objectives.pointwise_objectives import Squares
-from rankwright.objectives.smooth_objectives import SoftPositions, SoftRanks
+from rankwright.objectives.smooth_objectives import SigmoidRanks, SoftPositions
 from rankwright.objectives.swap_lambdas import Lambdas
 
 UserFunction = Callable[[Floats, Queries], tuple[float, Floats]]
@@ -35,7 +36,8 @@ OBJECTIVES: Mapping[str, type[BuiltinObjective]] = {
     "expected": ExpectedMeasure,
     "lambdas": Lambdas,
     "positions": SoftPositions,
-    "ranks": SoftRanks,
+    "ranks": SigmoidRanks,
+    "noisy_ranks": NoisyRanks,
 }
 
 

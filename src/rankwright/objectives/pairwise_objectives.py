@@ -60,25 +60,30 @@ class Hinge(PairObjective):
 
 @dataclass(frozen=True, slots=True)
 class SquaredHinge(PairObjective):
-    """The squared hinge loss: the sum over a query's pairs of max(1 - (s_i - s_j), 0)^2, i of higher grade than j.
+    """The squared hinge loss: the sum over a query's pairs of max(margin - (s_i - s_j), 0)^2, i of higher grade than j.
 
     Parameters
     ----------
     pair_weighting : "pair" or "query"
         Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query.
+    margin : float
+        The difference of scores from which on a pair has no loss.
 
     Examples
     --------
     >>> queries = Queries.from_arrays(np.zeros((2, 1)), [1, 0], qid=[1, 1])
     >>> SquaredHinge().prepare(queries)(np.array([0.0, 0.5])).loss
     2.25
+    >>> SquaredHinge(margin=0.5).prepare(queries)(np.array([0.0, 0.5])).loss
+    1.0
     """
 
     pair_weighting: str = "pair"
+    margin: float = 1.0
 
     def prepare(self, queries: Queries) -> PreparedHinge:
         """Rank the grades and weight the pairs of each query."""
-        return PreparedHinge(_make_pair_labels(queries, self.pair_weighting), np.inf)
+        return PreparedHinge(_make_pair_labels(queries, self.pair_weighting), np.inf, _check_margin(self.margin))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,16 +221,18 @@ class PreparedHinge(PreparedObjective):
 
     labels: PairLabels
     smoothing: float
+    margin: float = 1.0
 
     def __call__(self, scores: Floats, rng: np.random.Generator | None = None) -> Evaluation:
         """Return the loss at these scores with its gradient, in O(n log n) for each query."""
-        scores, n = check_scores(scores, len(self.labels.place)), len(self.labels.place)
+        scores, n = check_scores(scores, len(self.labels.place)) / self.margin, len(self.labels.place)
         gradient, ranked = np.empty(n), RankedScores(scores, np.arange(n), np.empty(n), np.empty(n))
         loss = float(sum_pairs(self.labels, ranked, self.smoothing, gradient)[SMOOTH_LOSS])
         if self.smoothing == 0.0:
             return Evaluation(loss, gradient)
         weight = np.repeat(self.labels.weight, np.diff(self.labels.indptr))
-        return Evaluation(2.0 * loss, 2.0 * gradient, 2.0 * weight * ranked.curvature)
+        per_score = 2.0 * self.margin  # the loss of scores in units of the margin, times its square
+        return Evaluation(per_score * self.margin * loss, per_score * gradient, 2.0 * weight * ranked.curvature)
 
 
 def count_query_pairs(y: Floats, indptr: Ints, doc_weight: Floats | None = None) -> Floats:
@@ -263,6 +270,12 @@ def sort_by_grade(queries: Queries, pair_weighting: str) -> tuple[Ints, GradedDo
     rows, lower = find_grade_order(queries.y, queries.indptr)
     doc_weight = None if queries.doc_weight is None else queries.doc_weight[rows]
     return rows, GradedDocuments(queries.indptr, lower, compute_pair_weights(queries, pair_weighting), doc_weight)
+
+
+def _check_margin(margin: float) -> float:
+    if not 0.0 < margin < np.inf:
+        raise InputError(f"margin={margin!r}; expected a finite number above 0")
+    return float(margin)
 
 
 def _check_probability(target: float) -> float:

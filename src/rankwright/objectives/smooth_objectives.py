@@ -108,7 +108,7 @@ class PreparedSoftPositions(PreparedSmoothObjective):
 
 
 @dataclass(frozen=True, slots=True)
-class SoftRanks(SmoothObjective):
+class SigmoidRanks(SmoothObjective):
     """The loss 1 - measure, where the rank of a document is 1 + a smooth count of the documents above it.
 
     The soft rank of document i is 1 + sum over j of 1 / (1 + exp((s_i - s_j) / sigma)).
@@ -134,7 +134,7 @@ class SoftRanks(SmoothObjective):
     --------
     >>> from rankwright.measures import AP
     >>> queries = Queries.from_arrays(np.zeros((3, 1)), [1, 0, 1], qid=[1, 1, 1])
-    >>> bool(np.isclose(SoftRanks(AP(), 1e-3).prepare(queries)(np.array([3.0, 2.0, 1.0])).loss, 1 - (1 + 2 / 3) / 2))
+    >>> bool(np.isclose(SigmoidRanks(AP(), 1e-3).prepare(queries)(np.array([3.0, 2.0, 1.0])).loss, 1 - (1 + 2 / 3) / 2))
     True
     """
 
@@ -172,7 +172,7 @@ class PreparedSoftRanks(PreparedSmoothObjective):
 
 APPROXIMATIONS: Mapping[str, Callable[[Measure, float], SmoothObjective]] = {
     "positions": SoftPositions,
-    "ranks": SoftRanks,
+    "ranks": SigmoidRanks,
 }
 
 

@@ -20,7 +20,8 @@ from rankwright.objectives.smooth_objectives import prepare_gains
 class Lambdas(MeasureObjective):
     """The loss of LambdaRank: logistic losses of pairs, weighted by the change of the measure if they were swapped.
 
-    It is the sum over pairs g_i > g_j of |change if i and j were swapped| log(1 + exp(-(s_i - s_j))), g the gains.
+    It is the sum over pairs g_i > g_j of ``c_ij log(1 + exp(-(s_i - s_j)))``. g are the gains, and c_ij is the size
+    of the change of the measure if i and j were swapped.
 
     The changes are those of the ranking by the scores. The gradient takes them as constant: it is the gradient of the
     value with the ranking kept (``fix_ranking``), not of the value as a function of the scores.

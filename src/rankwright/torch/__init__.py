@@ -19,10 +19,11 @@ from rankwright.torch.base import Loss  # noqa: E402
 from rankwright.torch.expected_losses import ExpectedMeasure  # noqa: E402
 from rankwright.torch.lambda_losses import Lambdas  # noqa: E402
 from rankwright.torch.listwise_losses import Cosine, Likelihood, TopOne  # noqa: E402
+from rankwright.torch.noisy_losses import NoisyRanks  # noqa: E402
 from rankwright.torch.pairwise_losses import Exponential, Fidelity, Hinge, Logistic, SquaredHinge  # noqa: E402
 from rankwright.torch.pointwise_losses import Squares  # noqa: E402
 from rankwright.torch.prepared_labels import PreparedLabels  # noqa: E402
-from rankwright.torch.smooth_losses import SoftPositions, SoftRanks  # noqa: E402
+from rankwright.torch.smooth_losses import SigmoidRanks, SoftPositions  # noqa: E402
 
 __all__ = [
     "Cosine",
@@ -34,9 +35,10 @@ __all__ = [
     "Likelihood",
     "Logistic",
     "Loss",
+    "NoisyRanks",
     "PreparedLabels",
+    "SigmoidRanks",
     "SoftPositions",
-    "SoftRanks",
     "SquaredHinge",
     "Squares",
     "TopOne",

@@ -77,12 +77,12 @@ class Hinge(PairwiseLoss):
 class SquaredHinge(PairwiseLoss):
     """The squared hinge loss of pairs of different grades; see ``rankwright.objectives.SquaredHinge``."""
 
-    def __init__(self, pair_weighting: str = "pair", *, reduction: str = "mean") -> None:
-        super().__init__(objectives.SquaredHinge(pair_weighting), reduction)
+    def __init__(self, pair_weighting: str = "pair", margin: float = 1.0, *, reduction: str = "mean") -> None:
+        super().__init__(objectives.SquaredHinge(pair_weighting, margin), reduction)
 
     def evaluate_pairs(self, o: Tensor) -> tuple[Tensor, Tensor]:
-        """Return max(1 - o, 0)^2 with its derivative."""
-        short = (1.0 - o).clamp(min=0.0)
+        """Return max(margin - o, 0)^2 with its derivative."""
+        short = (self.objective.margin - o).clamp(min=0.0)
         return short * short, -2.0 * short
 
 

@@ -28,6 +28,15 @@ def make_gain_labels(data: MeasureArrays, lost: Floats) -> LossLabels:
     return LossLabels({"gain": data.gain}, {"worth": data.scale, "lost": lost}, None, constants)
 
 
+def add_gain_order(labels: LossLabels, queries: Queries) -> LossLabels:
+    """Return the labels with the documents of each query by descending gain, of which those with a gain have a row."""
+    gain = labels.documents["gain"]
+    order = np.lexsort((-gain, np.repeat(np.arange(len(queries)), queries.sizes)))
+    documents = {**labels.documents, "order": find_positions(order, queries)}
+    widths = np.add.reduceat((gain != 0.0).astype(np.int64), queries.indptr[:-1])
+    return labels._replace(documents=documents, widths=widths)
+
+
 class SoftPositions(Loss):
     """The loss 1 - measure, where the gain at a position is a mean over documents with scores near that position.
 
@@ -109,10 +118,10 @@ def _evaluate_measure(soft: Tensor, discount: Tensor, u: float, v: float) -> tup
     return soft @ discount, discount.expand_as(soft)
 
 
-class SoftRanks(Loss):
+class SigmoidRanks(Loss):
     """The loss 1 - measure, where the rank of a document is 1 + a smooth count of the documents above it.
 
-    See ``rankwright.objectives.SoftRanks``. A table has a row for each document of positive gain.
+    See ``rankwright.objectives.SigmoidRanks``. A table has a row for each document of positive gain.
 
     Parameters
     ----------
@@ -125,21 +134,15 @@ class SoftRanks(Loss):
     score_parameters = ("sigma",)
 
     def __init__(self, measure: Measure | str, sigma: float = 1.0, *, reduction: str = "mean") -> None:
-        super().__init__(objectives.SoftRanks(measure, sigma), reduction)
+        super().__init__(objectives.SigmoidRanks(measure, sigma), reduction)
         self.measure, self.sigma = parse_measure(measure), sigma
 
     def compute_labels(self, queries: Queries) -> LossLabels:
         """Return gains, worths, and the documents by descending gain."""
         prepared: Any = self.objective.prepare(queries)  # raises for measures without this form
         data, lost = prepare_gains(self.measure, queries)
-        found = make_gain_labels(data, lost)
-        starts = queries.indptr[:-1]
-        order = np.lexsort((-data.gain, np.repeat(np.arange(len(queries)), queries.sizes)))
-        documents = {**found.documents, "order": find_positions(order, queries)}
-        constants = {**found.constants, "discount_function": prepared.discount_function}
-        return LossLabels(
-            documents, found.queries, np.add.reduceat((data.gain != 0.0).astype(np.int64), starts), constants
-        )
+        found = add_gain_order(make_gain_labels(data, lost), queries)
+        return found._replace(constants={**found.constants, "discount_function": prepared.discount_function})
 
     def table_size(self, length: int, batch: Batch) -> int:
         """Return the size of a table of documents of positive gain by all documents."""

@@ -1,8 +1,8 @@
 """The most violated ranking under a measure that is a sum over ranks: an assignment of documents to ranks.
 
-Document i at rank r has the value s_i a_r - g_i d_r, where a falls by the same step from rank to rank and d is the
-discount. One rank earlier its value is higher by step s_i - g_i (d_r - d_{r+1}). If the best r documents by this number
-were among the best r + 1 for every r, they would have their ranks, and the numbers between the last of the best and the
+Document i at rank r has the value s_i a_r - g_i d_r, where a and the discount d fall from rank to rank. One rank
+earlier its value is higher by s_i (a_r - a_{r+1}) - g_i (d_r - d_{r+1}). If the best r documents by this number were
+among the best r + 1 for every r, they would have their ranks, and the numbers between the last of the best and the
 first of the others would be the differences of the ranks' prices (dual variables). This is nearly so: these prices are
 the start, and the few documents that collide are assigned by shortest augmenting paths (Jonker and Volgenant). Values
 are computed when they are needed, so that memory is linear.
@@ -44,18 +44,63 @@ def assign_ranks(
             line[r] = (n - 1 - 2 * r) / norm[q]
         deep = min(n, len(discount))
         lost[:deep] = discount[:deep] * (trade / ideal[q])
-        s, g = scores[arranged], gain[arranged]
-        rank_of = _solve_assignment(s, g, line, lost, _estimate_prices(s, g, 2.0 / norm[q], lost, starts))
-        by_rank = np.empty(n, np.int64)
-        for i in range(n):
-            by_rank[rank_of[i]] = classes[arranged[i]]
-        for r in range(n):
-            rows[r] = arranged[starts[by_rank[r]]]
-            starts[by_rank[r]] += 1
+        steps = np.full(n, 2.0 / norm[q])
+        _rank_classes(rows, classes, arranged, starts, scores[arranged], gain[arranged], line, steps, lost)
 
 
 @kernel
-def _estimate_prices(s: Floats, g: Floats, step: float, lost: Floats, starts: Ints) -> Floats:
+def assign_positions(
+    arrays: MeasureArrays,
+    order: Ints,
+    scores: Floats,
+    classes: Ints,
+    ideal: Floats,
+    position_weight: Floats,
+    trade: float,
+    live: Ints,
+) -> None:
+    """Rank each query to maximise the sum of position weight times score minus ``trade`` times its measure E.
+
+    ``order`` holds the documents by score at first, and only the queries in ``live`` are ranked. The weights of the
+    positions must not rise. Documents of one class take their ranks in the order of their scores.
+    """
+    indptr, discount = arrays.indptr, arrays.discount
+    for q in live:
+        a, n = indptr[q], indptr[q + 1] - indptr[q]
+        rows = order[a : a + n]
+        arranged, starts = group_by_class(rows, classes)
+        line, steps, lost = position_weight[:n], np.zeros(n), np.zeros(n)
+        for r in range(n - 1):
+            steps[r] = line[r] - line[r + 1]
+        deep = min(n, len(discount))
+        lost[:deep] = discount[:deep] * (trade / ideal[q])
+        _rank_classes(rows, classes, arranged, starts, scores[arranged], arrays.gain[arranged], line, steps, lost)
+
+
+@kernel
+def _rank_classes(
+    rows: Ints,
+    classes: Ints,
+    arranged: Ints,
+    starts: Ints,
+    s: Floats,
+    g: Floats,
+    line: Floats,
+    steps: Floats,
+    lost: Floats,
+) -> None:
+    """Write the best assignment of a query's documents to ``rows``, each class in the order of its scores."""
+    rank_of = _solve_assignment(s, g, line, lost, _estimate_prices(s, g, steps, lost, starts))
+    by_rank = np.empty(len(rows), np.int64)
+    for i in range(len(rows)):
+        by_rank[rank_of[i]] = classes[arranged[i]]
+    for r in range(len(rows)):
+        rows[r] = arranged[starts[by_rank[r]]]
+        starts[by_rank[r]] += 1
+
+
+@kernel
+def _estimate_prices(s: Floats, g: Floats, steps: Floats, lost: Floats, starts: Ints) -> Floats:
     """Return first prices (dual variables) of the ranks, near those of the best assignment of documents.
 
     They come from the best r documents for every r; ``s`` and ``g`` descend within every class.
@@ -64,7 +109,7 @@ def _estimate_prices(s: Floats, g: Floats, step: float, lost: Floats, starts: In
     n, count = len(s), len(starts) - 1
     price, taken = np.zeros(n), starts[:-1].copy()
     for r in range(n - 1):
-        drop = lost[r] - lost[r + 1]
+        step, drop = steps[r], lost[r] - lost[r + 1]
         added = False
         while True:
             best, entering, worst, leaving = -np.inf, -1, np.inf, -1

@@ -29,7 +29,7 @@ class SVMNDCG(StructuredSVM):
     k : int, optional
         The cut-off of the NDCG that is trained on. By default the whole list counts, whatever the measure's cut-off:
         under a small one a ranking loses everything by its first documents, whose pairs hardly move F, and the least
-        bound is often at w = 0.
+        bound is often at w = 0, for every C. ``DORM(k=...)`` learns from a cut-off.
 
     Notes
     -----
@@ -52,7 +52,10 @@ class SVMNDCG(StructuredSVM):
     def _why_zero(self, C: float) -> str:
         if self.k is None:
             return super()._why_zero(C)
-        return f"w = 0 minimises the bound of NDCG@{self.k}, often for every C; leave k out, or raise k or C"
+        return (
+            f"w = 0 minimises the bound of NDCG@{self.k}, mostly for every C; leave k out, or try DORM(k={self.k}), "
+            "whose bound looks at the first ranks only"
+        )
 
     def _margin_bound(self, measure: Measure) -> TypeTwo:
         k = None if self.k is None else check_whole("k", self.k, least=1)
