@@ -12,13 +12,13 @@ import xgboost
 
 import rankwright as rw
 from rankwright.models.export.parity_rows import choose_rows
-from rankwright.models.export.score_parts import split_scorer
 from rankwright.models.model import Model
-from rankwright.scorers import Feature, Kernel, KernelSum, Linear, Network, Stumps, Trees, WeightedSum
+from rankwright.scorers import Feature, Kernel, KernelSum, Linear, Network, Stumps, Trees, WeightedSum, merge_scorers
 from rankwright.scorers.kernel_sum import KERNELS
 from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import Tree
 from rankwright.scorers.network import ACTIVATIONS
+from rankwright.scorers.score_parts import split_scorer
 
 NAMES = ("bm25", "clicks", "age", "ratio", "kind")
 N_FEATURES = len(NAMES)
@@ -131,6 +131,17 @@ MODELS = {
     "sum of trees": lambda: add(make_trees(), make_trees(missing=0.3), make_stumps(missing=True)),
     "sum of linear and trees": lambda: add(make_linear(), make_trees()),
     "sum of network and kernel sum": lambda: add(make_network("tanh"), make_kernel_sum("rbf"), make_linear()),
+    "merged linear, stumps and trees": lambda: merge_scorers(
+        [make_trees(missing=0.3), make_linear(), make_stumps(missing=False), Feature(1)], [0.7, -1.3, 0.2, 2.0], 0.5
+    ),
+    "merged forests and stumps": lambda: merge_scorers(
+        [make_trees(), rw.import_model(train_xgboost(missing=0.3)).scorer, make_stumps(missing=True)],
+        [1.0, -0.4, 2.0],
+        0.5,
+    ),
+    "merged trees and network": lambda: merge_scorers(
+        [make_network("relu"), make_trees(), make_linear(), make_kernel_sum("rbf")], [0.3, 1.0, 0.5, -1.0], 0.25
+    ),
     "trees with extreme thresholds": make_extreme_trees,
     "imported LightGBM": lambda: rw.import_model(train_trees(missing=0.3)).scorer,
     "imported XGBoost": lambda: rw.import_model(train_xgboost(missing=0.0)).scorer,

@@ -20,8 +20,9 @@ from rankwright.models.export.error_bounds import bound_errors
 from rankwright.models.export.exporting import TARGETS, find_target, make_request
 from rankwright.models.export.parity import read_parity
 from rankwright.models.export.parity_rows import leave_gaps
-from rankwright.models.export.score_parts import split_scorer
+from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import Tree
+from rankwright.scorers.score_parts import split_scorer
 
 
 def build(kind: str, target: str):
@@ -109,7 +110,7 @@ def change_trees(**columns):
 
     def change(request):
         trees = [Tree({**t.columns, **{name: f(t) for name, f in columns.items()}}) for t in request.parts.list_trees()]
-        request.parts.trees, request.parts.stumps = trees, []
+        request.parts.forests, request.parts.stumps = [Forest.from_trees(trees, request.parts.n_features)], []
 
     return change
 

@@ -20,7 +20,7 @@ from rankwright.experiments.storage.schema import decode_table, encode_table
 from rankwright.experiments.tables import trial_tables
 from rankwright.experiments.tables.model_tables import MOST_FEATURES, MOST_STEPS, make_steps_table
 from rankwright.models.model import Model
-from rankwright.scorers import Feature, Linear, Network, Stumps, Trees, WeightedSum
+from rankwright.scorers import Feature, Linear, Network, Stumps, Trees, WeightedSum, merge_scorers
 from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import Tree
 
@@ -345,6 +345,31 @@ def test_parts_in_their_order():
     assert list(found) == list(found.parts)
 
 
+def sum_changes(trees, feature):
+    """By which a feature can change the score of trees alone, if splits were independent: from all pairs of leaves."""
+    total = 0.0
+    for tree in trees.forest.trees:
+        columns = tree.columns
+
+        def ways(node, columns=columns, tree=tree):
+            """The values that the tree can have, each with the sides taken at the nodes on the way."""
+            if node < 0:
+                return [({}, tree.values[~node])]
+            sides = ("left_child", "right_child")
+            found = [(side, way) for side in sides for way in ways(int(columns[side][node]))]
+            return [({**taken, node: side}, value) for side, (taken, value) in found]
+
+        listed = ways(0)
+        own = set(np.flatnonzero(columns["split_feature"] == feature).tolist())
+        total += max(
+            abs(value - other)
+            for taken, value in listed
+            for also, other in listed
+            if all(taken[node] == also[node] for node in taken.keys() & also.keys() if node not in own)
+        )
+    return total
+
+
 class TestWeightedSums:
     LINEAR = Linear(np.array([2.0, -1.0, 0.0]), 3.0)
     STUMPS = Stumps(np.array([1, 1]), np.array([0.5, 2.0], np.float32), np.array([1.0, -0.25]))
@@ -375,12 +400,83 @@ class TestWeightedSums:
         _, found = self.explain((trees, 1.0))
         assert [part.gain for part in found] == [part.gain for part in rw.explain(rw.Model("", {}, "map", trees, 3))]
 
-    def test_other_sums_are_their_parts(self):
+    def test_effects_of_several_kinds_are_added(self):
+        _, found = self.explain((self.LINEAR, 1.0), (self.STUMPS, -2.0), (self.trees(), 0.5))
+        alone = {part.name: part for part in self.explain((self.trees(), 0.5), (self.trees(), 0.0))[1]}
+        assert {part.name: part.weight for part in found} == {"1": 2.0, "2": -1.0, "3": 0.0}
+        assert found.intercept == 3.5
+        assert found["1"].change == pytest.approx(0.5 * sum_changes(self.trees(), 0))
+        assert found["2"].change == pytest.approx(2.0 + 0.5 * sum_changes(self.trees(), 1))
+        assert found["2"].n_splits == alone["2"].n_splits + 2
+        assert found["3"].size == found["3"].change
+        assert found["1"].size == pytest.approx(found["1"].change + 2.0 * (found["1"].high - found["1"].low))
+        assert [part.size for part in found] == sorted((part.size for part in found), reverse=True)
+        table = found.to_pandas()
+        assert table["change"].tolist() == [part.change for part in found]
+        assert "2 weights, 2 stumps, 3 trees on 3 of 3 features" in str(found)
+        assert "no function" not in str(found)
+
+    def test_a_merged_sum_has_the_same_effects(self):
+        parts = [(self.LINEAR, 1.0), (self.STUMPS, -2.0), (self.trees(), 0.5), (self.trees(), 0.0)]
+        scorer, found = self.explain(*parts)
+        merged = rw.explain(rw.Model("Blend", {}, "map", merge_scorers([scorer], [1.0]), 3))
+        for part in found:
+            other = merged[part.name]
+            assert (other.weight, other.n_splits, other.low, other.high) == (*self.figures(part),)
+            assert other.change == pytest.approx(part.change)
+        assert merged.intercept == found.intercept
+
+    def test_no_feature_changes_the_score_of_trees_by_more(self):
+        trees, rng = self.trees(), np.random.default_rng(0)
+        _, found = self.explain((trees, 1.0), (trees, -0.0), (self.STUMPS, 0.0), (self.LINEAR, 1e-12))
+        X = np.repeat(rng.normal(0, 500, size=(200, 1, 3)), 40, axis=1).astype(np.float32)
+        for feature in range(3):
+            varied = X.copy()
+            varied[:, :, feature] = rng.normal(0, 500, size=(200, 40))
+            change = np.ptp(trees(varied.reshape(-1, 3)).reshape(200, 40), axis=1).max()
+            assert 0.0 < change <= found[str(feature + 1)].change * (1 + 1e-12)
+
+    def test_forests_and_stumps_that_are_one_forest_have_effects(self):
+        stumps = Stumps(np.array([1]), np.array([0.5], np.float32), np.array([3.0]), np.array([True]))
+        merged = merge_scorers([self.trees(), stumps], [1.0, 2.0], 0.75)
+        assert isinstance(merged, Trees)
+        found = rw.explain(rw.Model("Blend", {}, "map", merged, 3))
+        assert found["2"].change == pytest.approx(6.0 + sum_changes(self.trees(), 1))
+        assert found.intercept == 0.75
+
+    def test_categories_and_infinite_thresholds_have_no_ends(self):
+        tree = Tree.from_nodes(
+            np.array([0]), np.array([np.inf]), np.ones(1, bool), np.array([~0]), np.array([~1]), np.array([0.0, 2.0])
+        )
+        _, found = self.explain((Trees(Forest.from_trees([tree], 3)), 1.0), (self.LINEAR, 0.0), (self.STUMPS, 1.0))
+        assert np.isnan(found["1"].low)
+        assert found["1"].size == 2.0
+        scorer = WeightedSum([self.LINEAR, Trees(Forest.from_trees([tree], 3))], np.ones(2))
+        categories = (("a", "b"), None, None)
+        assert "rises 2 categories" in str(rw.explain(rw.Model("", {}, "map", scorer, 3, categories=categories)))
+
+    def test_networks_in_a_sum_are_listed_on_their_own(self):
         network = Network(np.zeros(3), np.ones(3), [np.ones((3, 1))], [np.zeros(1)])
         _, found = self.explain((self.LINEAR, 1.0), (self.STUMPS, -2.5), (network, 0.25))
-        assert [part.name for part in found] == ["2 (stumps)", "1 (linear)", "3 (network)"]
-        assert "2 stumps on 1 of 3 features" in str(found)
-        assert found.to_pandas()["weight"].tolist() == [-2.5, 1.0, 0.25]
+        assert [part.name for part in found] == ["2", "1"]
+        assert [(part.name, part.weight) for part in found.rest] == [("1 (network)", 0.25)]
+        assert "These are added, and have no function of each feature:" in str(found)
+
+    def test_a_sum_of_networks_is_its_parts(self):
+        networks = [Network(np.zeros(3), np.ones(3), [np.full((3, 1), w)], [np.zeros(1)]) for w in (1.0, 2.0)]
+        _, found = self.explain((networks[0], 1.0), (networks[1], -2.5))
+        assert [part.name for part in found] == ["2 (network)", "1 (network)"]
+        assert found.to_pandas()["weight"].tolist() == [-2.5, 1.0]
+        assert found.rest == ()
+
+    @staticmethod
+    def trees():
+        queries = rw.make_queries(20, n_features=3, random_state=0)
+        return rw.MART(n_estimators=3, num_leaves=4).fit(queries).to_model().scorer
+
+    @staticmethod
+    def figures(part):
+        return part.weight, part.n_splits, part.low, part.high
 
     def test_trees_without_gains_count_splits(self):
         tree = Tree.from_nodes(

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 
 import rankwright as rw
-from rankwright.models.export.score_parts import convert_stumps_to_trees, split_scorer
 from rankwright.models.model import Model
 from rankwright.scorers import Linear, Stumps, Trees
 from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import make_leaf
+from rankwright.scorers.score_parts import split_scorer
+from rankwright.scorers.stump_trees import convert_stumps_to_trees
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from tests.exported import MODELS, N_FEATURES, make_model
 
 from rankwright.analysis import cause_search, score_causes
 from rankwright.models.export.exporting import TARGETS, find_target
-from rankwright.models.export.score_parts import split_scorer
+from rankwright.scorers.score_parts import split_scorer
 
 PAGE = (Path(__file__).parents[2] / "docs" / "exporting.md").read_text(encoding="utf-8")
 ROWS = {  # of the table, with the kinds of models that they are about
@@ -25,8 +25,11 @@ ROWS = {  # of the table, with the kinds of models that they are about
     "network of silu or gelu": ["network of silu", "network of gelu"],
     "kernel sum": [kind for kind in MODELS if kind.endswith("kernel sum") and "sum of" not in kind],
     "sum of linear models": ["sum of linear"],
-    "sum of trees and stumps": ["sum of trees"],
-    "sum of different kinds": ["sum of linear and trees", "sum of network and kernel sum"],
+    "sum of trees and stumps": ["sum of trees", "merged forests and stumps"],
+    "sum of different kinds": [
+        *("sum of linear and trees", "sum of network and kernel sum"),
+        *("merged linear, stumps and trees", "merged trees and network"),
+    ],
 }
 
 

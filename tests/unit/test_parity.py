@@ -14,12 +14,12 @@ from rankwright.basics.file_groups import write_files_atomic
 from rankwright.models.export.error_bounds import bound_errors
 from rankwright.models.export.parity import read_parity
 from rankwright.models.export.parity_rows import choose_rows, leave_gaps
-from rankwright.models.export.score_parts import split_scorer
 from rankwright.models.model import Model
 from rankwright.models.model_json import compute_digest
 from rankwright.scorers import Linear, Trees
 from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import Tree
+from rankwright.scorers.score_parts import split_scorer
 
 
 def export(kind, tmp_path, **options):

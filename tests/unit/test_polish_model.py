@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_limits
 
 import rankwright as rw
 from rankwright.optimisers import polishing as climbing
-from rankwright.scorers import Trees
+from rankwright.scorers import Feature, Network, Trees, WeightedSum, merge_scorers
+from rankwright.scorers.lightgbm_text import Forest
 from rankwright.tuning import model_polishing as polishing
 from rankwright.tuning.tree_ensembles import make_ensemble
 
@@ -369,6 +370,69 @@ class TestSize:
         before, after = (predicted(each, train) for each in (made(name), rw.polish_model(made(name), train)))
         ranges = [np.mean([np.ptp(scores[rows]) for rows in train]) for scores in (before, after)]
         assert 0.3 < ranges[1] / ranges[0] < 3.0
+
+
+class TestSums:
+    @staticmethod
+    def make(train, weights=(1.0, 0.5, 0.25), **params):
+        """A sum of trees, stumps, a linear scorer and a network."""
+        n = train.n_features
+        rankers = [rw.MART(n_estimators=8, num_leaves=4, **params), rw.RankBoost(n_estimators=8), rw.CoordinateAscent()]
+        rng = np.random.default_rng(0)
+        network = Network(
+            np.zeros(n), np.ones(n), [rng.normal(size=(n, 2)), rng.normal(size=(2, 1))], [np.zeros(2), np.zeros(1)]
+        )
+        scorers = [*(ranker.fit(train).to_model().scorer for ranker in rankers), network]
+        return rw.Model("Blend", {}, "ndcg@10", merge_scorers(scorers, [*weights, 0.01], 0.5), n)
+
+    def test_trees_and_other_parts_get_weights(self, sets):
+        train, valid = sets
+        model = self.make(train)
+        polished = rw.polish_model(model, train, MEASURE)
+        assert MEASURE.mean(train, polished.predict(train)) > MEASURE.mean(train, model.predict(train))
+        assert [part.kind for part in polished.scorer.scorers] == ["linear", "trees", "network"]
+        before, after = ({part.kind: part for part in each.scorer.scorers} for each in (model, polished))
+        used = before["linear"].coef != 0.0
+        ratios = after["linear"].coef[used] / before["linear"].coef[used]
+        assert np.allclose(ratios, ratios[0])
+        for old, new in zip(before["trees"].forest.trees, after["trees"].forest.trees, strict=True):
+            used = old.values != 0.0
+            assert np.allclose((new.values[used] / old.values[used]), (new.values[used] / old.values[used])[0])
+        assert polished.scorer.intercept == model.scorer.intercept
+        held_out = rw.polish_model(model, train, MEASURE, valid=valid)
+        assert MEASURE.mean(valid, held_out.predict(valid)) >= MEASURE.mean(valid, model.predict(valid))
+
+    def test_weights_are_those_of_polish(self, sets):
+        train = sets[0]
+        model = self.make(train)
+        linear, trees, network = model.scorer.scorers
+        single = [Trees(Forest(trees.forest.header, (tree,))) for tree in trees.forest.trees]
+        columns = [each(train.X) for each in single] + [linear(train.X), 0.01 * network(train.X)]
+        expected = rw.polish(np.column_stack(columns), train, MEASURE)
+        polished = rw.polish_model(model, train, MEASURE)
+        assert MEASURE.mean(train, polished.predict(train)) == pytest.approx(expected.after)
+
+    def test_nonnegative_and_monotone(self, sets):
+        train = sets[0]
+        constraints = [1] + [0] * (train.n_features - 1)
+        model = self.make(train, weights=(1.0, 0.0, 0.25), lightgbm_params={"monotone_constraints": constraints})
+        assert model.scorer.scorers[1].forest.is_monotone
+        polished = rw.polish_model(model, train, MEASURE)
+        old, new = model.scorer.scorers[1].forest.trees, polished.scorer.scorers[1].forest.trees
+        assert all((a.values * b.values >= 0.0).all() for a, b in zip(old, new, strict=True))
+
+    def test_a_sum_of_trees_is_polished_as_one_forest(self, sets):
+        train = sets[0]
+        trees = [rw.MART(n_estimators=4, num_leaves=n).fit(train).to_model().scorer for n in (3, 5)]
+        total = rw.Model("Blend", {}, "ndcg@10", WeightedSum(trees, np.array([1.0, 0.5])), train.n_features)
+        polished = rw.polish_model(total, train, MEASURE)
+        assert isinstance(polished.scorer, Trees)
+        assert MEASURE.mean(train, polished.predict(train)) >= MEASURE.mean(train, total.predict(train))
+
+    def test_a_sum_without_trees_is_refused(self, sets):
+        scorer = WeightedSum([Feature(0), Feature(1)], np.ones(2), 1.0)
+        with pytest.raises(rw.InputError, match="expected one of trees"):
+            rw.polish_model(rw.Model("Blend", {}, "map", scorer, sets[0].n_features), sets[0], MEASURE)
 
 
 class TestLightGBM:

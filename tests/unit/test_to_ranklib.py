@@ -9,10 +9,10 @@ import rankwright as rw
 from rankwright.models.export import to_ranklib
 from rankwright.models.export.exporting import build_files
 from rankwright.models.export.parity_rows import choose_rows
-from rankwright.models.export.score_parts import split_scorer
 from rankwright.models.model import Model
 from rankwright.scorers import Linear, Network, Stumps, Trees
 from rankwright.scorers.lightgbm_text import Forest
+from rankwright.scorers.score_parts import split_scorer
 
 
 def make(scorer, features=None) -> Model:

@@ -14,7 +14,6 @@ import rankwright as rw
 from rankwright.models.export import solr_thresholds
 from rankwright.models.export.exporting import build_files, find_target, make_request
 from rankwright.models.export.parity_rows import choose_rows
-from rankwright.models.export.score_parts import split_scorer
 from rankwright.models.export.solr_thresholds import (
     SLACK,
     ThresholdScaling,
@@ -25,6 +24,7 @@ from rankwright.models.model import Model
 from rankwright.scorers import Linear, Network, Trees, WeightedSum
 from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import Tree
+from rankwright.scorers.score_parts import split_scorer
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "solr.json").read_text())["cases"]
 NAMES = ["1", "2"]

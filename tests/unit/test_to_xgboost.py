@@ -10,7 +10,7 @@ from tests.reference.oracle_xgboost import score
 
 import rankwright as rw
 from rankwright.models.export import to_xgboost
-from rankwright.models.export.score_parts import round_down_to_float32
+from rankwright.models.export.float32_thresholds import round_down_to_float32
 from rankwright.models.model import Model
 from rankwright.scorers import Linear, Stumps, Trees
 from rankwright.scorers.lightgbm_text import Forest

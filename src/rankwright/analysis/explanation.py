@@ -12,22 +12,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwright.analysis.feature_effects import Slope, Splits, StepFunction, SummedScorer
+from rankwright.analysis.summed_effects import SummedEffect, count_parts, sum_effects
 from rankwright.basics.errors import InputError, make_printable
+from rankwright.basics.html_tables import NotebookText
 from rankwright.basics.optional_imports import require
 from rankwright.data.categories import Categories
 from rankwright.data.feature_numbers import name_features
-from rankwright.models.export.score_parts import split_scorer
 from rankwright.models.imports import as_model
 from rankwright.scorers import Feature, Linear, Scorer, Stumps, Trees, WeightedSum
+from rankwright.scorers.score_parts import ScoreParts, split_scorer
+from rankwright.scorers.stump_sum import join_stumps
 
 MAX_SHOWN = 12  # features in the text; the table has all
 _BAR, _WIDTH = 20, 100  # characters
 
-Part = StepFunction | Slope | Splits | SummedScorer
+Part = StepFunction | Slope | Splits | SummedEffect | SummedScorer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Explanation:
+class Explanation(NotebookText):
     """An explanation of a model: the effect of each feature on its scores.
 
     Parameters
@@ -36,15 +39,18 @@ class Explanation:
         What trained the model.
     what : str
         A short description of the model.
-    parts : tuple of StepFunction, of Slope, of Splits or of SummedScorer
-        The features that the model uses, the one of the largest range, weight or gain first. A score is ``intercept``
-        plus the sum of their effects, except for splits. A sum of scorers of several kinds has its scorers here.
+    parts : tuple of StepFunction, of Slope, of Splits, of SummedEffect or of SummedScorer
+        The features that the model uses, the one of the largest range, weight, gain or effect first. A score is
+        ``intercept`` plus the sum of their effects, except for splits. A sum of scorers without a function of each
+        feature has its scorers here.
     kind : type
         The class of the parts.
     intercept : float
         The constant of every score.
     scaled : bool
         Whether features are scaled within each query first: then thresholds and weights are those of scaled features.
+    rest : tuple of SummedScorer
+        The networks and kernel sums that are added to the effects of the features.
     """
 
     ranker: str
@@ -53,6 +59,7 @@ class Explanation:
     kind: type[Part]
     intercept: float
     scaled: bool
+    rest: tuple[SummedScorer, ...] = ()
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -88,13 +95,17 @@ class Explanation:
             lines += ["", *_format_lines(self.kind.header, self.parts[:MAX_SHOWN])]
         if len(self.parts) > MAX_SHOWN:
             lines.append(f"and {len(self.parts) - MAX_SHOWN:,} more, of at most {self.parts[MAX_SHOWN].size:.4g}")
+        if self.rest:
+            lines += ["", "These are added, and have no function of each feature:"]
+            lines += _format_lines(SummedScorer.header, self.rest)
         return "\n".join(lines)
 
 
 def explain(fitted: Any) -> Explanation:
     """Explain a model by the effect of each feature: a step function, a weight, or its importance in trees.
 
-    A weighted sum of models of one such kind is explained as one model of that kind, a sum of others by its parts.
+    A weighted sum of models of one such kind is explained as one model of that kind. In a sum of several kinds the
+    effects of each feature are added. Networks and kernel sums in it are listed on their own.
 
     Parameters
     ----------
@@ -123,12 +134,13 @@ def explain(fitted: Any) -> Explanation:
     parts = _explain_scorer(model.scorer, name_features(model.features, model.n_features))
     parts = parts._replace(parts=[_count_categories(part, model.categories) for part in parts.parts])
     ordered = sorted(parts.parts, key=lambda part: -part.size)
-    return Explanation(model.ranker, parts.what, tuple(ordered), parts.kind, parts.intercept, model.scaling is not None)
+    is_scaled, rest = model.scaling is not None, tuple(sorted(parts.rest, key=lambda part: -part.size))
+    return Explanation(model.ranker, parts.what, tuple(ordered), parts.kind, parts.intercept, is_scaled, rest)
 
 
 def _count_categories(part: Part, categories: Categories | None) -> Part:
     """Return the splits of a categorical feature with the number of its categories; other parts as they are."""
-    if categories is None or not isinstance(part, Splits):
+    if categories is None or not isinstance(part, (Splits, SummedEffect)):
         return part
     values = categories[part.index]
     return part if values is None else replace(part, low=math.nan, high=math.nan, n_categories=len(values))
@@ -141,6 +153,7 @@ class _ScorerParts(NamedTuple):
     kind: type[Part]
     what: str
     intercept: float = 0.0
+    rest: Sequence[SummedScorer] = ()
 
 
 @singledispatch
@@ -187,6 +200,8 @@ def _(scorer: Trees, names: Sequence[str]) -> _ScorerParts:
     n_trees = np.bincount(np.concatenate([np.empty(0, np.int64), *(np.unique(t["split_feature"]) for t in split)]))
     gain, monotone = scorer.importance(), scorer.forest.header.get("monotone_constraints", "").split()
     knows_gains = gain.any() or not len(features)  # RankLib saves none
+    if knows_gains and not all(tree["split_gain"].any() for tree in split):  # a sum with trees that have none
+        return _explain_sum(split_scorer(scorer, len(names)), names)
     gain = gain if knows_gains else scorer.importance("split")
     whole = float(gain.sum()) or 1.0
     parts = []
@@ -205,24 +220,26 @@ def _(scorer: WeightedSum, names: Sequence[str]) -> _ScorerParts:
     if parts.coef is not None and parts.kinds == {"linear"}:
         return _explain_scorer(Linear(parts.coef, parts.intercept), names)
     if parts.kinds == {"stumps"}:
-        return _explain_scorer(_join_stumps(parts.stumps), names)._replace(intercept=parts.intercept)
-    if len(listed) == 1 and parts.trees:  # gains of several models have different units
+        return _explain_scorer(join_stumps(parts.stumps), names)._replace(intercept=parts.intercept)
+    if len(listed) == 1 and parts.trees:
         return _explain_scorer(listed[0][1], names)._replace(intercept=parts.intercept)
-    found = [
+    return _explain_sum(parts, names)
+
+
+def _explain_sum(parts: ScoreParts, names: Sequence[str]) -> _ScorerParts:
+    """Return the effects of features added over linear scorers, stumps and trees, whose gains have different units."""
+    others = [*parts.networks, *parts.kernel_sums]
+    intercept = parts.intercept + sum(float(tree.values[0]) for tree in parts.trees if tree.n_splits == 0)
+    rest = [
         SummedScorer(f"{number} ({part.kind})", number - 1, weight, _describe_scorer(part, names))
-        for number, (weight, part) in enumerate(listed, 1)
+        for number, (weight, part) in enumerate(others, 1)
     ]
-    what = f"a weighted sum of {len(listed):,} models, and {scorer.sum_intercepts():.4g} for all"
-    return _ScorerParts(found, SummedScorer, what, scorer.sum_intercepts())
-
-
-def _join_stumps(parts: Sequence[Stumps]) -> Stumps:
-    """Return the stumps of several sums as one; it takes missing values if all of them do."""
-    missing = [part.missing for part in parts if part.missing is not None]
-    feature, threshold, weight = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("feature", "threshold", "weight")
-    )
-    return Stumps(feature, threshold, weight, np.concatenate(missing) if len(missing) == len(parts) else None)
+    if not parts.kinds - {"network", "kernel sum"}:
+        what = f"a weighted sum of {len(rest):,} models, and {intercept:.4g} for all"
+        return _ScorerParts(rest, SummedScorer, what, intercept)
+    effects = sum_effects(parts, names)
+    what = f"a sum of {count_parts(parts)} on {len(effects):,} of {len(names):,} features, and {intercept:.4g}"
+    return _ScorerParts(effects, SummedEffect, f"{what} for all", intercept, rest)
 
 
 def _describe_scorer(scorer: Scorer, names: Sequence[str]) -> str:

@@ -148,9 +148,9 @@ class Splits:
     header: ClassVar[tuple[str, ...]] = ("feature", "gain", "splits", "trees", "from", "to", "held", "")
     meaning: ClassVar[str] = (
         "A score is the sum of a value of each tree. Gain: the feature's share of the reduction of the loss by all "
-        "splits. It is about the fit, not about the measure or the direction. Thresholds "
-        "are between from and to. Held: whether scores may only rise, or fall, with the feature; the number of "
-        "categories, where splits are by category."
+        "splits (of the variance of the values, in a sum of forests). It is about the fit, not about the measure or "
+        "the direction. Thresholds are between from and to. Held: whether scores may only rise, or fall, with the "
+        "feature; the number of categories, where splits are by category."
     )
     name: str
     index: int

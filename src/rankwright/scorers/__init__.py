@@ -13,6 +13,7 @@ from rankwright.scorers.kernel_sum import KernelSum as KernelSum
 from rankwright.scorers.linear import Feature as Feature
 from rankwright.scorers.linear import Linear as Linear
 from rankwright.scorers.network import Network as Network
+from rankwright.scorers.scorer_merging import merge_scorers as merge_scorers
 from rankwright.scorers.stump_sum import Steps as Steps
 from rankwright.scorers.stump_sum import Stumps as Stumps
 from rankwright.scorers.tree_sum import Trees as Trees

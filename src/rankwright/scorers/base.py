@@ -30,7 +30,7 @@ class Scorer(ABC):
 
     @property
     def linear(self) -> Linear | None:
-        """The scorer itself if it has a weight for each feature, else None."""
+        """The equal scorer that has a weight for each feature, or None."""
         return None
 
     @property
@@ -40,8 +40,17 @@ class Scorer(ABC):
 
     @property
     def trees(self) -> Trees | None:
-        """The scorer itself if it is a sum of trees, else None."""
+        """The equal scorer that is a sum of trees, or None."""
         return None
+
+    def slice_terms(self, start: int, stop: int) -> Scorer | None:
+        """Return the sum of the terms ``start`` to ``stop``, in the order of training; None if it is no such sum."""
+        return None
+
+    @property
+    def categorical(self) -> frozenset[int]:
+        """The features that a tree splits by category."""
+        return frozenset()
 
     @abstractmethod
     def __call__(self, X: Floats) -> Floats:

@@ -33,8 +33,8 @@ class Kernel(NamedTuple):
     Parameters
     ----------
     name : str
-        "rbf": exp(-gamma |x - z|^2), "laplacian": exp(-gamma |x - z|_1), "poly": (gamma x'z + coef0)^degree,
-        "sigmoid": tanh(gamma x'z + coef0), "linear": x'z.
+        "rbf": ``exp(-gamma |x - z|^2)``, "laplacian": ``exp(-gamma |x - z|_1)``, "poly":
+        ``(gamma x'z + coef0)^degree``, "sigmoid": ``tanh(gamma x'z + coef0)``, "linear": ``x'z``.
     gamma : float
         The scale of the kernel, from 0 up.
     coef0 : float

@@ -127,6 +127,11 @@ class Tree:
         changed = {name: self.columns[name] * weight for name in ("leaf_value", "internal_value")}
         return Tree({**self.columns, **changed}, self.shrinkage * weight)
 
+    def shift(self, value: float) -> Tree:
+        """Return the tree with a number added to its values."""
+        changed = {name: self.columns[name] + value for name in ("leaf_value", "internal_value")}
+        return Tree({**self.columns, **changed}, self.shrinkage)
+
     def text(self) -> str:
         """Return the tree as LightGBM writes it, without its number; values have enough digits to be exact."""
         lines = [f"num_leaves={len(self.values)}", f"num_cat={int(self.categorical.sum())}"]

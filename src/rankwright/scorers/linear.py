@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from rankwright.basics.errors import InputError, quote
 from rankwright.data.categories import list_categorical
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import add_column_moments, compute_linear_scores
-from rankwright.runtime.backends import Backend, Serial, resolve
+from rankwright.runtime.backends import Backend, Serial, Shards, choose_nearest, resolve
 from rankwright.scorers.base import Scorer, parse_number, parse_numbers
 
 
@@ -89,7 +90,6 @@ class Feature(Scorer):
 
 SCALES = ("standard", "query")
 _COLUMNS = 32  # whose moments one task adds up
-_BLOCK = 1 << 24  # bytes of rows that are read at a time: all their columns, before the next rows
 _ROWS = 65_536  # that are scaled at a time
 
 
@@ -105,8 +105,9 @@ class StandardScaling:
 
     @classmethod
     def fit(cls, queries: Queries, backend: Backend | None = None) -> StandardScaling:
-        """Compute mean and deviation of documents in float64, columns in parallel, rows in their order."""
-        return cls(*compute_moments(queries.X, resolve(backend)))
+        """Compute mean and deviation of documents in float64, columns in parallel, rows in their order by query."""
+        near = choose_nearest(queries, resolve(backend, queries))
+        return cls(*_find_moments(_add_documents, near.scatter(queries.grouped()), queries.n_features, near))
 
     @property
     def factor(self) -> Floats:
@@ -128,7 +129,7 @@ class StandardScaling:
 
     def __call__(self, queries: Queries) -> Queries:
         """Scale by the training documents' mean and deviation."""
-        return queries.with_X(self.scale_rows(queries.X))
+        return queries.map_X(partial(_scale_documents, standard=self))
 
     def scale_rows(self, X: Floats) -> Floats:
         """Return the scaled features of documents, computed in float64 and rounded to the type of ``X``."""
@@ -144,30 +145,57 @@ def scale_weights(coef: Floats, factor: Floats) -> Floats:
     return np.divide(coef, factor, out=np.zeros(len(coef)), where=factor > 0)
 
 
-def compute_moments(X: Floats, backend: Backend | None = None) -> Floats:
-    """Return two rows: the mean and the standard deviation of each column; on the calling thread without a backend."""
-    found = Serial() if backend is None else backend
-    count, total, _, low, high = _sum_moments(X, np.zeros(X.shape[1]), found)
+def compute_moments(X: Floats) -> Floats:
+    """Return two rows: the mean and the standard deviation of each column."""
+    return _find_moments(_add_rows, Serial().distribute([X]), X.shape[1], Serial())
+
+
+class _ColumnMoments(NamedTuple):
+    """The moments of some neighbouring columns, as ``add_column_moments`` defines them, over the rows so far."""
+
+    first: int  # column
+    center: Floats
+    moments: Floats
+
+
+def _find_moments(
+    add: Callable[[Any, _ColumnMoments], _ColumnMoments], shards: Shards[Any], n_columns: int, backend: Backend
+) -> Floats:
+    """Return the mean and the standard deviation of each column; ``add`` adds the rows of a part to moments."""
+    count, total, _, low, high = _sum_moments(add, shards, np.zeros(n_columns), backend)
     mean = total / np.maximum(count, 1)
     # a second pass about the mean is exact even where the mean is large against the deviation
-    squares = _sum_moments(X, mean, found)[2]
+    squares = _sum_moments(add, shards, mean, backend)[2]
     varies = high > low  # rounding of the mean must not make a constant vary
     return np.array([mean, np.where(varies, np.sqrt(squares / np.maximum(count, 1)), 0.0)])
 
 
-def _sum_moments(X: Floats, center: Floats, backend: Backend) -> Floats:
-    """Return the moments that ``add_column_moments`` defines; rows are read once, block by block."""
-    moments = np.zeros((5, X.shape[1]))
-    moments[3:] = [[np.inf], [-np.inf]]
-    groups = [slice(start, start + _COLUMNS) for start in range(0, X.shape[1], _COLUMNS)]
-    size = max(_BLOCK // max(X.itemsize * X.shape[1], 1), 1)
+def _sum_moments(
+    add: Callable[[Any, _ColumnMoments], _ColumnMoments], shards: Shards[Any], center: Floats, backend: Backend
+) -> Floats:
+    """Return the moments of all columns about a centre; rows are added in order, part by part."""
+    none = np.zeros((5, len(center)))
+    none[3:] = [[np.inf], [-np.inf]]
+    groups = [slice(start, start + _COLUMNS) for start in range(0, len(center), _COLUMNS)]
+    found = backend.fold(add, shards, [_ColumnMoments(own.start, center[own], none[:, own]) for own in groups])
+    return np.concatenate([none[:, :0], *(each.moments for each in found)], axis=1)
 
-    def add_rows(rows: Floats) -> None:
-        backend.each(lambda own: add_column_moments(rows[:, own], center[own], moments[:, own]), groups)
 
-    for start in range(0, len(X), size):
-        add_rows(X[start : start + size])
-    return moments
+def _add_rows(X: Floats, found: _ColumnMoments) -> _ColumnMoments:
+    """Return moments with the rows of a matrix added."""
+    moments = found.moments.copy()
+    add_column_moments(X[:, found.first : found.first + len(found.center)], found.center, moments)
+    return found._replace(moments=moments)
+
+
+def _add_documents(queries: Queries, found: _ColumnMoments) -> _ColumnMoments:
+    """Return moments with the documents of these queries added."""
+    return _add_rows(queries.X, found)
+
+
+def _scale_documents(queries: Queries, standard: StandardScaling) -> Floats:
+    """Return the scaled features of the documents of these queries."""
+    return standard.scale_rows(queries.X)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,22 +207,33 @@ class QueryScaling:
 
     def __call__(self, queries: Queries) -> Queries:
         """Scale each query by its own documents; rows stay in the caller's order."""
-        of_caller, queries = queries, queries.grouped()
-        starts = queries.indptr[:-1]
-        low = np.fmin.reduceat(queries.X, starts)
-        high = np.fmax.reduceat(queries.X, starts)
-        spread = high.astype(np.float64) - low
-        factor = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
-        scaled = np.empty_like(queries.X)
-        for q, rows in enumerate(queries):
-            scaled[rows] = (queries.X[rows] - low[q].astype(np.float64)) * factor[q]
-        categorical = list_categorical(queries.categories)
-        scaled[:, categorical] = queries.X[:, categorical]
-        return of_caller.with_X(of_caller.restore(scaled))
+        return queries.map_X(_scale_within_queries)
+
+
+def _scale_within_queries(queries: Queries) -> Floats:
+    """Return the features of documents, scaled within each query."""
+    starts = queries.indptr[:-1]
+    low = np.fmin.reduceat(queries.X, starts)
+    high = np.fmax.reduceat(queries.X, starts)
+    spread = high.astype(np.float64) - low
+    factor = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    scaled = np.empty_like(queries.X)
+    for q, rows in enumerate(queries):
+        scaled[rows] = (queries.X[rows] - low[q].astype(np.float64)) * factor[q]
+    categorical = list_categorical(queries.categories)
+    scaled[:, categorical] = queries.X[:, categorical]
+    return scaled
 
 
 def scale_features(queries: Queries, kind: str) -> Queries:
     """Scale features: ``"standard"`` (mean 0, deviation 1 over all documents) or ``"query"`` (min-max per query).
+
+    Parameters
+    ----------
+    queries : Queries
+        The data set, which is not changed.
+    kind : "standard" or "query"
+        The scaling.
 
     Examples
     --------

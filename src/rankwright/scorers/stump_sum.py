@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -79,6 +79,12 @@ class Stumps(Scorer):
     def __len__(self) -> int:
         return len(self.weight)
 
+    def slice_terms(self, start: int, stop: int) -> Stumps:
+        """Return the sum of the stumps ``start`` to ``stop``."""
+        part = slice(start, stop)
+        missing = None if self.missing is None else self.missing[part]
+        return Stumps(self.feature[part], self.threshold[part], self.weight[part], missing)
+
     def accepts(self, n_features: int) -> bool:
         """Return whether all features of the stumps are there."""
         return len(self) == 0 or int(self.feature.max()) < n_features
@@ -110,6 +116,20 @@ class Stumps(Scorer):
         if not np.isfinite(found.steps.values).all():
             raise InputError("stumps whose weights have no finite sum")
         return found
+
+
+def join_stumps(parts: Sequence[Stumps]) -> Stumps:
+    """Return the stumps of several sums as one; it takes missing values if all of them do.
+
+    >>> one = Stumps(np.array([1]), np.array([0.5], np.float32), np.array([2.0]))
+    >>> len(join_stumps([one, one, one]))
+    3
+    """
+    missing = [part.missing for part in parts if part.missing is not None]
+    feature, threshold, weight = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("feature", "threshold", "weight")
+    )
+    return Stumps(feature, threshold, weight, np.concatenate(missing) if len(missing) == len(parts) else None)
 
 
 def _build_steps(stumps: Stumps) -> Steps:

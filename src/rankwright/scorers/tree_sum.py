@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -52,6 +52,11 @@ class Trees(Scorer):
         """The scorer itself: it is a sum of trees."""
         return self
 
+    @property
+    def categorical(self) -> frozenset[int]:
+        """The features that a tree splits by category."""
+        return self.forest.categorical
+
     def __call__(self, X: Floats) -> Floats:
         """Return the sums of the values of the trees, added in the order of the trees."""
         if not self.accepts(X.shape[1]):
@@ -70,6 +75,12 @@ class Trees(Scorer):
 
     def __len__(self) -> int:
         return len(self.forest)
+
+    def slice_terms(self, start: int, stop: int) -> Trees:
+        """Return the sum of the trees ``start`` to ``stop``."""
+        forest = self.forest
+        trees = forest.trees[start:stop]
+        return Trees(replace(forest, trees=trees) if trees else Forest.constant(forest.n_features))
 
     def accepts(self, n_features: int) -> bool:
         """Return whether there are as many features as in training."""

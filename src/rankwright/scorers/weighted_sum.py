@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
 from rankwright.scorers.base import Scorer, check_list, parse_number, parse_numbers
-from rankwright.scorers.linear import Linear
+
+if TYPE_CHECKING:
+    from rankwright.scorers.linear import Linear
+    from rankwright.scorers.stump_sum import Steps
+    from rankwright.scorers.tree_sum import Trees
 
 _MAX_DEPTH = 8  # sums inside each other in a saved model
 
@@ -31,7 +35,7 @@ class WeightedSum(Scorer):
 
     Examples
     --------
-    >>> from rankwright.scorers import Feature
+    >>> from rankwright.scorers import Feature, Linear
     >>> parts = [Linear(np.array([2.0, -1.0])), Feature(1)]
     >>> WeightedSum(parts, np.array([1.0, 0.5]), 0.25)(np.array([[1.0, 3.0]], np.float32)).tolist()
     [0.75]
@@ -49,20 +53,36 @@ class WeightedSum(Scorer):
 
     @property
     def linear(self) -> Linear | None:
-        """The sum as one weight for each feature if every part has such weights, else None."""
-        parts = [scorer.linear for scorer in self.scorers]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts):
-            return None
-        coef = sum((w * part.coef for w, part in zip(self.weights, known, strict=True)), np.zeros(len(known[0].coef)))
-        intercepts = (w * part.intercept for w, part in zip(self.weights.tolist(), known, strict=True))
-        return Linear(coef, self.intercept + sum(intercepts))
+        """The equal scorer that has a weight for each feature if every part is linear, else None."""
+        return None if isinstance(merged := self.merge(), WeightedSum) else merged.linear
+
+    @property
+    def steps(self) -> Steps | None:
+        """The step function of each feature if every part is a sum of stumps and nothing is added, else None."""
+        return None if isinstance(merged := self.merge(), WeightedSum) else merged.steps
+
+    @property
+    def trees(self) -> Trees | None:
+        """The equal scorer that is a sum of trees if every part is one, else None."""
+        return None if isinstance(merged := self.merge(), WeightedSum) else merged.trees
+
+    @property
+    def categorical(self) -> frozenset[int]:
+        """The features that a tree of a part splits by category."""
+        return frozenset().union(*(scorer.categorical for scorer in self.scorers))
+
+    def merge(self) -> Scorer:
+        """Return the simplest equal scorer, as ``merge_scorers`` makes it."""
+        from rankwright.scorers.scorer_merging import merge_scorers  # which makes sums itself
+
+        return merge_scorers(self.scorers, self.weights, self.intercept) if self.scorers else self
 
     def __call__(self, X: Floats) -> Floats:
         """Return the weighted sums, added in the order of the parts."""
         total = np.full(len(X), self.intercept)
         for weight, scorer in zip(self.weights.tolist(), self.scorers, strict=True):
-            total += weight * scorer(X)
+            scores = scorer(X)
+            total += scores if weight == 1.0 else weight * scores
         return total
 
     def __len__(self) -> int:

@@ -160,14 +160,16 @@ def polish_model(
 ) -> Any:
     """Return a tree model with its trees weighted anew to maximise a measure, by exact line searches.
 
-    The splits of the trees do not change; their leaf values are multiplied. The training measure never decreases.
+    The splits of the trees do not change; their leaf values are multiplied. In a sum of trees and other scorers, each
+    other part is multiplied as a whole. The training measure never decreases.
     With ``valid``, the step that is best on the validation queries is kept, and if the polished model is not better
     there, the given model is returned.
 
     Parameters
     ----------
     model : fitted ranker, Model, or a model of another library
-        A sum of trees. With early stopping, the trees that the model predicts with are polished.
+        A sum of trees, or of trees and other scorers. With early stopping, the trees that the model predicts with are
+        polished.
     queries : Queries
         The judged documents, with the features of the model in its order.
     measure : str or Measure
@@ -205,6 +207,11 @@ def polish_model(
     for what, each in sets.items():
         if not isinstance(each, Queries):
             raise InputError(f"the {what} queries are a {type(each).__name__}; expected a Queries")
+        if each.backend is not None:
+            raise InputError(
+                f"the features of the {what} queries are on the workers of a cluster; polish_model needs them here: "
+                "pass some of the queries, fetched by queries.take(positions).collect()"
+            )
     sets = {what: each.grouped() for what, each in sets.items()}
     wanted = wanted.with_max_grade(max(each.max_grade for each in sets.values()))
     ensemble, rules = (
@@ -216,7 +223,7 @@ def polish_model(
     train, *held_out = (
         _make_landscape(ensemble.make_columns(each), each, wanted, what, found) for what, each in sets.items()
     )
-    start = np.ones(len(ensemble.values))
+    start = np.ones(ensemble.n_columns)
     found_weights = polish_weights(train, held_out[0] if held_out else None, start, rules, rng)
     polished, compared = ensemble.apply_weights(found_weights), [*sets.values()][-1]
     X = ensemble.adapt(compared).X

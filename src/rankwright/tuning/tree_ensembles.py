@@ -17,11 +17,11 @@ from rankwright.basics.optional_imports import require
 from rankwright.data.queries import Queries
 from rankwright.models.imports import as_model
 from rankwright.models.model import Model, check_features
-from rankwright.optimisers.columns import TreeColumns
+from rankwright.optimisers.columns import JoinedColumns, MatrixColumns, ScoreColumns, TreeColumns
 from rankwright.optimisers.polishing import PolishedWeights
 from rankwright.rankers import Ranker
 from rankwright.rankers.trees.tree_boosting import join_histories
-from rankwright.scorers import Trees
+from rankwright.scorers import Scorer, Trees, WeightedSum, merge_scorers
 
 _MAX_LEAVES = 1 << 24  # at a time: other libraries need several bytes for each
 
@@ -46,7 +46,12 @@ class TreeEnsemble(ABC):
     names: tuple[str, ...] | None
     monotone: bool
 
-    def make_columns(self, queries: Queries) -> TreeColumns:
+    @property
+    def n_columns(self) -> int:
+        """The number of weights: one for each tree."""
+        return len(self.values)
+
+    def make_columns(self, queries: Queries) -> ScoreColumns:
         """Return the values of the trees for the documents of queries."""
         queries = self.adapt(queries)
         sizes = [len(values) for values in self.values]
@@ -195,20 +200,39 @@ def _to_saved_form(booster: Any) -> Any:
 
 
 class RankwrightEnsemble(TreeEnsemble):
-    """A wrapper of a Rankwright model of trees, or of a fitted ranker of trees."""
+    """A wrapper of a Rankwright model of trees, or of a fitted ranker of trees.
+
+    A model may also be a sum of trees and other scorers: then each other part of the sum has a weight too.
+    """
 
     def __init__(self, fitted: Any, measure: str) -> None:
         self.model: Model = fitted.to_model()
         self.measure = measure
-        trees = self.model.scorer.trees
-        if trees is None:
+        scorer = merge_scorers([self.model.scorer], [1.0], n_features=self.model.n_features)
+        total = scorer if isinstance(scorer, WeightedSum) else WeightedSum([scorer], np.ones(1))
+        trees = [part for part in total.scorers if isinstance(part, Trees)]
+        if not trees:
             raise InputError(f"a model of {self.model.ranker}; expected one of trees (rw.polish takes any scores)")
         if self.model.scaling is not None:
             raise InputError("a model that scales features within each query; expected one that does not")
-        self.trees: Trees = trees
+        self.trees, self.intercept = trees[0], total.intercept
+        self.others = [(w, part) for w, part in zip(total.weights.tolist(), total.scorers) if part is not self.trees]
         self.values = [tree.values for tree in self.trees.forest.trees]
         self.n_features, self.names = self.model.n_features, self.model.features
         self.monotone = self.trees.forest.is_monotone
+
+    @property
+    def n_columns(self) -> int:
+        """The number of weights: one for each tree, then one for each other part."""
+        return len(self.values) + len(self.others)
+
+    def make_columns(self, queries: Queries) -> ScoreColumns:
+        """Return the values of the trees for the documents of queries, and the scores of the other parts."""
+        trees = super().make_columns(queries)
+        if not self.others:
+            return trees
+        X = self.adapt(queries).X
+        return JoinedColumns(trees, MatrixColumns(np.column_stack([w * part(X) for w, part in self.others])))
 
     def adapt(self, queries: Queries) -> Queries:
         """Return documents with the categories in the model's numbers."""
@@ -220,7 +244,12 @@ class RankwrightEnsemble(TreeEnsemble):
 
     def apply_weights(self, polished: PolishedWeights) -> Model:
         """Return a copy with another scorer, the polished measure, and the history of polishing."""
-        scorer = Trees(self.trees.forest.with_weights(polished.level))
+        of_trees, of_others = np.split(polished.level, [len(self.values)])
+        scorer: Scorer = Trees(self.trees.forest.with_weights(of_trees))
+        if self.others:
+            weights = [1.0, *(w * own for (w, _), own in zip(self.others, of_others.tolist(), strict=True))]
+            parts = [scorer, *(part for _, part in self.others)]
+            scorer = merge_scorers(parts, weights, self.intercept, self.n_features)
         old = [row for row in self.model.history if self.measure == self.model.measure]  # no other measure's
         history = join_histories(old, polished.history)
         return replace(self.model, measure=self.measure, scorer=scorer, history=history)

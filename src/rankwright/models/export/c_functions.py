@@ -10,7 +10,7 @@ from string import Template
 import numpy as np
 
 from rankwright.models.export.c_tables import format_table, format_value
-from rankwright.models.export.score_parts import round_down_to_float32
+from rankwright.models.export.float32_thresholds import round_down_to_float32
 from rankwright.scorers import KernelSum, Network, Stumps
 from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import Tree

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.models.export.score_parts import ScoreParts
 from rankwright.scorers import KernelSum, Network, Stumps, Trees
 from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import Tree
+from rankwright.scorers.score_parts import ScoreParts
 
 _UNITS = {"float32": 2.0**-24, "float64": 2.0**-53}  # the largest relative error of one rounding
 _SMALLEST = {"float32": 2.0**-149, "float64": 2.0**-1074}  # the absolute error of a product that underflows

@@ -18,11 +18,11 @@ from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
 from rankwright.models.export.feature_names import read_names
 from rankwright.models.export.parity import write_parity
-from rankwright.models.export.score_parts import ScoreParts, find_least_score, split_scorer
 from rankwright.models.export.target import ExportRequest, Target
 from rankwright.models.imports import as_model
 from rankwright.models.imports.first_columns import describe_first_column
 from rankwright.models.model import Model
+from rankwright.scorers.score_parts import ScoreParts, find_least_score, split_scorer
 
 # Targets by name, with their modules in this folder and classes, from the most to the least general.
 TARGETS = {
@@ -188,9 +188,9 @@ def _shift_scores(parts: ScoreParts) -> float:
     """
     least = find_least_score(parts)
     if least is None:
-        families = " and ".join(sorted(parts.families))
+        kinds = " and ".join(sorted(parts.merged_kinds))
         raise InputError(
-            f"shift (--shift) with a {families} model, whose scores have no least value; expected trees or stumps: "
+            f"shift (--shift) with a {kinds} model, whose scores have no least value; expected trees or stumps: "
             "leave it out and let the query add a constant"
         )
     trees = parts.list_trees()

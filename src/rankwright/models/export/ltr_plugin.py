@@ -12,9 +12,10 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
-from rankwright.models.export.score_parts import ScoreParts, find_least_score, raise_to_next_float32
+from rankwright.models.export.float32_thresholds import raise_to_next_float32
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
 from rankwright.scorers.lightgbm_trees import Tree, make_leaf
+from rankwright.scorers.score_parts import ScoreParts, find_least_score
 
 PLACEHOLDER = "REPLACE_WITH_THE_QUERY_OF_THIS_FEATURE"  # no engine has such a query: what is forgotten is an error
 PARAMETER = "keywords"

@@ -8,8 +8,8 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.data.categories import Categories
-from rankwright.models.export.score_parts import ScoreParts
 from rankwright.scorers.lightgbm_trees import Tree
+from rankwright.scorers.score_parts import ScoreParts
 
 _LARGEST = float(np.finfo(np.float32).max)
 _SMALL = (0.0, -0.0, 1e-45, -1e-45, 1e-40, 2e-35, -2e-35, 1e-30, 3e-8, -3e-8, 5e-7, 9.9e-7)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats
-from rankwright.models.export.score_parts import round_down_to_float32
+from rankwright.models.export.float32_thresholds import round_down_to_float32
 
 SLACK = np.float32(1e-6)  # Solr goes left on x <= fl32(threshold + SLACK)
 _ZERO_SPLIT = 1.0000000180025095e-35  # LightGBM's threshold between 0 and all positive values

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
-from rankwright.models.export.score_parts import ScoreParts
 from rankwright.models.export.solr_thresholds import (
     ThresholdScaling,
     choose_scaling_of_thresholds,
     list_inexact_thresholds,
 )
 from rankwright.scorers.lightgbm_trees import Tree, make_leaf
+from rankwright.scorers.score_parts import ScoreParts
 
 PACKAGE = "org.apache.solr.ltr"
 _MAX_DEPTH = 500  # of a tree: Solr builds nodes inside each other on its stack

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from rankwright.data.categories import Categories
-from rankwright.models.export.score_parts import ScoreParts
+from rankwright.scorers.score_parts import ScoreParts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,10 +117,10 @@ class Target(ABC):
     def find_obstacle(self, parts: ScoreParts) -> str | None:
         """Return which of the parts it cannot hold, a colon, and the reason; None if it can hold them all."""
         lacking = sorted(parts.kinds - self.takes)
-        if not lacking and (self.mixes or len(parts.families) < 2):
+        if not lacking and (self.mixes or len(parts.merged_kinds) < 2):
             return None
         reason = self.reasons.get(lacking[0] if lacking else "sum", "its format has no place for it")
-        what = " and ".join(_PLURALS[kind] for kind in lacking or sorted(parts.families))
+        what = " and ".join(_PLURALS[kind] for kind in lacking or sorted(parts.merged_kinds))
         return f"{what}: {reason}" if lacking else f"a sum of {what}: {reason}"
 
     @abstractmethod

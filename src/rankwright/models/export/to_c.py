@@ -10,9 +10,9 @@ from rankwright.basics.errors import InputError, quote
 from rankwright.basics.version import __version__
 from rankwright.models.export import c_functions as functions
 from rankwright.models.export.c_tables import format_table, format_value
-from rankwright.models.export.score_parts import ScoreParts
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
 from rankwright.scorers import Stumps
+from rankwright.scorers.score_parts import ScoreParts
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)  # C reserves names that begin with an underscore
 _MAX_NAME = 40  # characters: compilers need to tell apart only the first 63, and functions add some

@@ -12,9 +12,9 @@ import numpy as np
 
 from rankwright.basics.errors import InputError, quote
 from rankwright.models.export.ltr_plugin import PARAMETER, PLACEHOLDER, check_range, check_texts
-from rankwright.models.export.score_parts import ScoreParts
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
 from rankwright.scorers.lightgbm_trees import Tree, make_leaf
+from rankwright.scorers.score_parts import ScoreParts
 
 _MODEL_ID = re.compile(r"[a-z0-9](?:[a-z0-9_\-.]{0,62}[a-z0-9])?")
 _LARGEST = float(np.finfo(np.float64).max)

@@ -10,12 +10,13 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, make_printable, quote
-from rankwright.models.export.score_parts import ScoreParts, round_down_to_float32
+from rankwright.models.export.float32_thresholds import round_down_to_float32
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
 from rankwright.models.imports.from_ranklib import parse_terms, sum_terms
 from rankwright.models.imports.ranklib_trees import Token
 from rankwright.scorers import Stumps
 from rankwright.scorers.lightgbm_trees import Tree, make_leaf
+from rankwright.scorers.score_parts import ScoreParts
 
 _MAX_DEPTH = 500  # of a tree: RankLib builds nodes inside each other on its stack
 _MAX_ID = 2**31 - 1

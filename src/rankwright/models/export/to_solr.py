@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
-from rankwright.models.export.score_parts import ScoreParts
 from rankwright.models.export.solr_networks import choose_scaling, find_network_obstacle, join_networks
 from rankwright.models.export.solr_thresholds import ABOVE_ZERO_SPLIT
 from rankwright.models.export.solr_trees import DEEP, PACKAGE, build_norm, build_trees, round_to_float32
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
+from rankwright.scorers.score_parts import ScoreParts
 
 _MAX_BYTES = 1 << 20  # of all models of a collection, where ZooKeeper keeps them
 _RERANKED = 100  # documents that the scoring request asks for

@@ -9,10 +9,10 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
-from rankwright.models.export.score_parts import ScoreParts
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
 from rankwright.models.export.to_onnx import INPUT, OUTPUT, write_onnx
 from rankwright.models.export.vespa_trees import list_category_values, write_lightgbm_json
+from rankwright.scorers.score_parts import ScoreParts
 
 _MODEL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*", re.ASCII)
 _ARGUMENTS = r"\((?:[^()\"'#\s]|\([^()\"'#\s]*\))*\)"

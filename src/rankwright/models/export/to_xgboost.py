@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
-from rankwright.models.export.score_parts import raise_to_next_float32
+from rankwright.models.export.float32_thresholds import raise_to_next_float32
 from rankwright.models.export.target import ExportedFiles, ExportRequest, Target
 from rankwright.scorers.lightgbm_trees import Tree, make_leaf
 

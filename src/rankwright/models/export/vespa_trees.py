@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Ints
 from rankwright.data.categories import Categories
-from rankwright.models.export.score_parts import raise_to_next_float32
+from rankwright.models.export.float32_thresholds import raise_to_next_float32
 from rankwright.scorers.lightgbm_trees import Tree, make_leaf
 
 _ABOVE_ALL = 1e39  # a limit above every float32, for JSON has no infinity; it is one where Vespa keeps float32
