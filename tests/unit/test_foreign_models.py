@@ -403,9 +403,9 @@ class TestFeatureNumbers:
 
     def test_export_and_import_note_an_empty_first_column(self, texts, booster, capsys):
         assert run(["export", f"{texts}/lgb.txt", "--to", "c", "--out", f"{texts}/m.c"]) == 0
-        assert "note: the LightGBM model never uses feature 1, its column 0" in capsys.readouterr().out
+        assert "note: the LightGBM model never uses feature 1, its column 0" in capsys.readouterr().err
         assert run(["import", f"{texts}/lgb.txt", "--model", f"{texts}/m.json"]) == 0
-        assert "--drop-first" in capsys.readouterr().out
+        assert "--drop-first" in capsys.readouterr().err
         assert run(["import", f"{texts}/lgb.txt", "--model", f"{texts}/m.json", "--drop-first"]) == 0
         assert run(["export", f"{texts}/m.json", "--to", "c", "--out", f"{texts}/m.c"]) == 0
         assert "never uses" not in capsys.readouterr().out

@@ -80,7 +80,7 @@ def test_missing_values_are_refused_with_words_that_fit(data):
     ("source", "message"),
     [
         (linear_model.Ridge(), "this Ridge is not fitted; call fit first"),
-        (ensemble.GradientBoostingRegressor(n_estimators=2), "found a GradientBoostingRegressor; expected a linear"),
+        (ensemble.AdaBoostRegressor(n_estimators=2), "found a AdaBoostRegressor; expected a linear"),
         (svm.SVC(kernel="rbf"), "found a SVC; expected a linear model of scikit-learn"),
         (linear_model.PoissonRegressor(), "scores of this PoissonRegressor are not weighted sums"),
         (GridSearchCV(linear_model.Ridge(), {"alpha": [1.0]}, refit=False), "GridSearchCV"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
-from rankwright.models.export.score_parts import round_down_to_float32
+from rankwright.models.export.float32_thresholds import round_down_to_float32
 from rankwright.models.imports.ranklib_networks import parse_network
 from rankwright.models.imports.ranklib_trees import Token, parse_doubles, parse_ensembles, parse_feature_id
 from rankwright.models.model import Model

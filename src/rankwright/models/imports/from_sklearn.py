@@ -1,4 +1,4 @@
-"""Linear models of scikit-learn, and pipelines of scalers and such a model."""
+"""Linear models of scikit-learn, pipelines of scalers and such a model, and trees and sums of trees."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
+from rankwright.models.imports.sklearn_trees import has_trees, import_trees
 from rankwright.models.model import Model
-from rankwright.scorers import Linear
+from rankwright.scorers import Linear, Scorer
 
 _SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
 _TOLERANCE = 1e-6  # of the comparison with the library's own scores: rounding is far less, another function far more
@@ -27,20 +28,24 @@ def recognises_file(data: bytes) -> bool:
 
 
 def import_object(source: Any) -> Model:
-    """Return the model of a fitted linear estimator: its decision function, or its prediction if it has none."""
+    """Return the model of a fitted estimator: its decision function, or its prediction if it has none."""
     steps = [step for _, step in source.steps] if hasattr(source, "steps") else [source]
     *scalers, estimator = [step for step in steps if step is not None and step != "passthrough"] or [source]
-    coef, intercept = _read_weights(estimator)
-    for scaler in reversed(scalers):
-        factor, offset = _read_scaler(scaler, len(coef))
-        intercept += float(coef @ offset)
-        coef = coef * factor
-    scorer = Linear(coef, intercept)
-    _compare_scores(source, scorer, type(estimator).__name__)
+    title = " + ".join(type(step).__name__ for step in [*scalers, estimator])
+    params: dict[str, Any] = {"library": "scikit-learn", "estimator": title}
+    scorer: Scorer
+    if has_trees(estimator):
+        if scalers:
+            raise InputError(f"a pipeline of {title}; expected trees alone, which need no scaling: fit them without")
+        scorer = trees = import_trees(estimator)
+        n_features = trees.forest.n_features
+        params["n_estimators"] = getattr(estimator, "n_iter_", len(getattr(estimator, "estimators_", [estimator])))
+    else:
+        scorer = _fold_scalers(source, scalers, estimator)
+        n_features = len(scorer.coef)
     names = getattr(source, "feature_names_in_", None)
-    params = {"library": "scikit-learn", "estimator": " + ".join(type(step).__name__ for step in [*scalers, estimator])}
     return Model(
-        "scikit-learn", params, "ndcg@10", scorer, len(coef), None if names is None else tuple(map(str, names))
+        "scikit-learn", params, "ndcg@10", scorer, n_features, None if names is None else tuple(map(str, names))
     )
 
 
@@ -49,13 +54,28 @@ def import_file(data: bytes) -> Model:
     raise InputError("a file of scikit-learn, which would run code; expected the fitted object")
 
 
+def _fold_scalers(source: Any, scalers: list[Any], estimator: Any) -> Linear:
+    """Return the weights of a linear estimator for features as they are before these scalers."""
+    coef, intercept = _read_weights(estimator)
+    for scaler in reversed(scalers):
+        factor, offset = _read_scaler(scaler, len(coef))
+        intercept += float(coef @ offset)
+        coef = coef * factor
+    scorer = Linear(coef, intercept)
+    _compare_scores(source, scorer, type(estimator).__name__)
+    return scorer
+
+
 def _read_weights(estimator: Any) -> tuple[Floats, float]:
     """Return the weights and the intercept of a linear estimator; raise InputError if it has not one of each."""
     name = type(estimator).__name__
     if not hasattr(estimator, "coef_") or not hasattr(estimator, "intercept_"):
         if not any(key.endswith("_") and not key.startswith("_") for key in vars(estimator)):
             raise InputError(f"this {name} is not fitted; call fit first")
-        raise InputError(f"found a {name}; expected a linear model of scikit-learn, which has coef_ and intercept_")
+        raise InputError(
+            f"found a {name}; expected a linear model of scikit-learn, which has coef_ and intercept_, or a tree, a "
+            "forest or gradient boosting for regression"
+        )
     coef = estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else np.asarray(estimator.coef_)
     intercept = np.asarray(estimator.intercept_, dtype=np.float64).ravel()
     coef = np.atleast_2d(coef.astype(np.float64))

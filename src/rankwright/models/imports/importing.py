@@ -46,8 +46,8 @@ def import_model(
     Parameters
     ----------
     source : object, str or Path
-        A fitted model of LightGBM, XGBoost, CatBoost or scikit-learn (a linear one), or a file: LightGBM's text,
-        XGBoost's or CatBoost's JSON, or RankLib's text. Reading a file runs no code from it.
+        A fitted model of LightGBM, XGBoost, CatBoost or scikit-learn (linear, or of trees), or a file: LightGBM's
+        text, XGBoost's or CatBoost's JSON, or RankLib's text. Reading a file runs no code from it.
     features : sequence of str, optional
         The names of the features, for a model that has none, or others.
     n_features : int, optional
@@ -124,7 +124,7 @@ def _import_object(source: Any) -> Model:
     found = f"the class {source.__name__}" if isinstance(source, type) else f"an object of {type(source).__name__}"
     raise InputError(
         f"found {found}; expected a fitted ranker, a Model, or a fitted model of LightGBM, XGBoost, CatBoost, or a "
-        "linear one of scikit-learn"
+        "linear one or one of trees of scikit-learn"
     )
 
 
