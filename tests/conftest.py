@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import rankwright as rw
+from rankwright.rankers.blend import auto_ranker, blend, portfolio
+from rankwright.rankers.blend.candidates import Candidate
 from rankwright.runtime.backends import count_shards
 
 settings.register_profile(
@@ -58,3 +61,35 @@ def random_queries(rng: np.random.Generator, m: int = 12, most: int = 9, d: int 
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut even small data into several shards."""
     monkeypatch.setattr(sys.modules[count_shards.__module__], "_DOCS_PER_SHARD", 300)
+
+
+def shrink_portfolio(candidates: list[Candidate]) -> list[Candidate]:
+    """Return of the candidates for a blend a linear one of two strengths and one of few trees."""
+    found = []
+    for candidate in candidates:
+        if candidate.name == "regression":
+            found.append(Candidate(candidate.name, candidate.estimator, candidate.path_values[2:4]))
+        elif isinstance(candidate.estimator, rw.MART) and "mart" not in {each.name for each in found}:
+            small = candidate.estimator.get_params() | {"n_estimators": 5, "num_leaves": 4}
+            found.append(Candidate("mart", rw.MART(**small)))
+    return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def small_portfolio() -> Iterator[None]:
+    """Blend the two quickest candidates by default: all of the portfolio would take minutes for every data set.
+
+    Which candidates the data allow is still decided by the portfolio itself. Tests of it take ``whole_portfolio``.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((auto_ranker, "list_auto_candidates"), (blend, "list_default_candidates")):
+            whole = getattr(module, name)
+            patch.setattr(module, name, lambda *given, whole=whole: shrink_portfolio(whole(*given)))
+        yield
+
+
+@pytest.fixture
+def whole_portfolio(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo ``small_portfolio`` for one test."""
+    monkeypatch.setattr(auto_ranker, "list_auto_candidates", portfolio.list_auto_candidates)
+    monkeypatch.setattr(blend, "list_default_candidates", portfolio.list_default_candidates)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isnan, nan
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -15,8 +16,11 @@ from rankwright.basics import progress
 from rankwright.basics.array_types import Ints
 from rankwright.basics.errors import InputError, collect_warnings, warn
 from rankwright.data.queries import Queries
-from rankwright.measures import Measure, check_counted, parse_measure, weighted_mean
+from rankwright.measures import Measure, PreparedMeasure, check_counted, parse_measure, weighted_mean
+from rankwright.models.model import Model
 from rankwright.rankers import PathRanker, Ranker
+from rankwright.rankers.blend.blending_ranker import BlendingRanker
+from rankwright.rankers.input_checks import QueriesLike
 
 R = TypeVar("R", bound=Ranker)
 
@@ -24,8 +28,8 @@ R = TypeVar("R", bound=Ranker)
 def select(
     ranker: R,
     grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
-    train: Queries,
-    valid: Queries,
+    train: QueriesLike,
+    valid: QueriesLike,
     *,
     measure: str | Measure | None = None,
 ) -> R:
@@ -39,31 +43,38 @@ def select(
         An unfitted ranker; it is not changed.
     grid : mapping of str to sequence, or several
         Values to try by parameter, as in scikit-learn.
-    train, valid : Queries
-        ``valid`` also chooses the rounds of rankers that have any.
+    train, valid : Queries or (X, y, qid)
+        Queries, or tuples of arrays or data frames. ``valid`` also chooses the rounds of rankers that have any.
     measure : str or Measure, optional
-        Decides; by default the ranker's own.
+        Decides; by default the ranker's own. Rankers that train on the validation queries as well (``Blend``,
+        ``AutoRanker``) are chosen by their ``estimate_``, and so by their own measure only.
 
     Returns
     -------
     Ranker
-        Fitted, with ``selection_``: a list of dicts of the parameters tried and ``value``, the measure on ``valid``.
+        Fitted, with ``selection_``: a list of dicts of the parameters tried and ``value``, the measure on ``valid``
+        or that estimate.
         The first of equals wins. The warnings of its fit are issued, those of the other fits are not.
     """
-    train, valid = train.grouped(), valid.grouped()
-    highest = max(train.max_grade, valid.max_grade)
+    queries, held_out = (part.grouped() for part in clone(ranker).group_sets(train, valid))
+    highest = max(queries.max_grade, held_out.max_grade)
     decisive = parse_measure(ranker.measure if measure is None else measure).with_max_grade(highest)
-    check_counted(decisive, valid, "validation")
-    prepared = decisive.prepare(valid)
+    if ranker.pools_valid and measure is not None and decisive != parse_measure(ranker.measure).with_max_grade(highest):
+        raise InputError(
+            f"{type(ranker).__name__} trains on the validation queries as well, and is chosen by its own estimate of "
+            f"{ranker.measure}; leave measure={str(decisive)!r} out, or give it to the ranker"
+        )
+    check_counted(decisive, held_out, "validation")
+    prepared = decisive.prepare(held_out)
     tried: list[dict[str, Any]] = []
     best: R | None = None
     combinations = list(ParameterGrid(grid))
     if not combinations:
         raise InputError("the grid is empty; expected at least one combination of parameters")
-    candidates = _fit_combinations(ranker, combinations, train, valid)
+    candidates = _fit_combinations(ranker, combinations, queries, held_out)
     with collect_warnings():  # warnings of candidates that are not chosen are dropped
         for params, candidate in progress.track(zip(combinations, candidates), "selecting", len(combinations)):
-            value = weighted_mean(prepared.values(candidate.predict(valid)), valid.query_weight)
+            value = find_deciding_value(candidate, prepared, held_out)
             if best is None or value > max(row["value"] for row in tried):
                 best = candidate
             tried.append({**params, "value": value})
@@ -72,6 +83,17 @@ def select(
         warn(found.message, found.category)
     best.selection_ = tried
     return best
+
+
+def find_deciding_value(ranker: Ranker | Model, prepared: PreparedMeasure, valid: Queries) -> float:
+    """Return the mean measure on validation queries, by which a ranker is chosen among others of its class.
+
+    Of a ranker that was trained on these, too, it is the estimate of its measure on queries that it has not seen.
+    """
+    estimate = ranker.estimate_.mean if isinstance(ranker, BlendingRanker) else nan
+    if not isnan(estimate):
+        return float(estimate)
+    return weighted_mean(prepared.values(ranker.predict(valid)), valid.query_weight)
 
 
 def _fit_combinations(

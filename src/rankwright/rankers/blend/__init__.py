@@ -1,0 +1,1 @@
+"""Blends: rankers that are weighted sums of other rankers."""
