@@ -9,10 +9,12 @@ import time
 
 import numpy as np
 import pytest
+from tests.remote_backend import Remote, SealedQueries
 
 import rankwright as rw
 from rankwright.kernels.scorers.linear_scores import compute_weighted_moments, sum_weighted_columns
-from rankwright.runtime.backends import count_shards, resolve
+from rankwright.optimisers.rounds import Deadline
+from rankwright.runtime.backends import choose_nearest, count_shards, resolve
 
 BACKENDS = [rw.Serial(), rw.Threads(1), rw.Threads(2), rw.Threads(5)]
 
@@ -61,10 +63,40 @@ def test_scatter_sum_concat(backend):
     assert backend.concat(lambda part: part, doubled).tolist() == (queries.y * 2).tolist()
 
 
+@pytest.mark.parametrize("backend", [rw.Serial(), rw.Threads(3)])
+def test_folds_go_through_the_parts_in_order(backend):
+    shards = backend.distribute("abcdefghi")
+    assert backend.fold(lambda part, value: value + part, shards, ["", "x"]) == ["abcdefghi", "xabcdefghi"]
+
+
+def test_work_done_once_stays_where_the_features_are():
+    queries = rw.make_queries(3, random_state=0)
+    sealed = SealedQueries(queries, Remote())
+    for backend in (rw.Serial(), rw.Threads(2)):
+        assert choose_nearest(queries, backend) is backend
+        assert choose_nearest(sealed, backend) is sealed.backend
+    assert choose_nearest(queries, Remote()) == rw.Threads(1)
+    assert resolve(None, queries, None) == resolve(None)
+    assert resolve(None, queries, sealed) is resolve(sealed.backend, sealed) is sealed.backend
+    with pytest.raises(rw.InputError, match=r"backend=Serial\(\); leave backend out"):
+        resolve(rw.Serial(), sealed)
+
+
 def test_the_number_of_shards_depends_on_the_data_only():
     queries = rw.make_queries(700, n_docs=30, random_state=0)
     assert len({len(backend.scatter(queries)) for backend in BACKENDS}) == 1
-    assert (count_shards(1), count_shards(10**4), count_shards(10**9)) == (1, 2, 16)
+    assert (count_shards(1), count_shards(10**4), count_shards(10**6), count_shards(4_194_304)) == (1, 2, 16, 16)
+    assert (count_shards(4_194_305), count_shards(10**9)) == (32, 3824)
+    assert 10**9 / 3824 <= 2**18
+
+
+def test_sums_of_many_shards_are_made_in_blocks():
+    values = 0.1 * np.arange(301.0) ** 3
+    expected = sum(sum(values[at + 1 : at + 4], start=values[at]) for at in range(0, 301, 4))
+    for backend in BACKENDS:
+        assert backend.sum(lambda value: value, backend.distribute(values)) == expected
+        few = backend.distribute(values[:255])
+        assert backend.sum(lambda value: value, few) == sum(values[:255])  # from left to right
 
 
 def test_threads_inside_threads_do_not_wait_for_each_other():
@@ -154,3 +186,28 @@ def test_the_first_error_is_raised():
     for backend in BACKENDS:
         with pytest.raises(KeyError, match="1"):
             backend.each(fail, range(10))
+
+
+def test_work_that_nobody_waits_for_ends_at_its_next_look_at_the_time():
+    """As the fits of a search that Ctrl-C ended; the threads then work for others."""
+    begun, ended, shared = threading.Event(), threading.Event(), Deadline(None)
+
+    def work(number):
+        if number == 0:
+            assert begun.wait(30)
+            raise KeyboardInterrupt
+        begun.set()
+        deadline = Deadline(None)
+        while not deadline():
+            shared()
+            time.sleep(0.001)
+        assert shared()
+        ended.set()
+        return deadline.explain()
+
+    with pytest.raises(KeyboardInterrupt):
+        list(rw.Threads(2).map(work, [0, 1]))
+    assert ended.wait(30)
+    assert not shared()  # others may still wait for theirs
+    assert list(rw.Threads(2).map(lambda _: Deadline(None)(), range(4))) == [False] * 4
+    assert rw.Threads(2).each(lambda _: Deadline(None)(), range(4)) == [False] * 4

@@ -18,7 +18,7 @@ from rankwright.rankers import RANKERS
 from rankwright.runtime.backends import Serial
 
 WEIGHTED = ("hinge", "squared_hinge", "squares", "logistic", "exponential", "fidelity")
-RANKERS_WITH = ("FRank", "MART", "RankBoost", "RankNet", "RankSVM", "Regression")
+RANKERS_WITH = ("FRank", "GBRank", "MART", "RankBoost", "RankNet", "RankSVM", "Regression")
 
 
 def make(seed: int, n_queries: int = 6, scale: int = 3) -> tuple[Queries, Any]:
@@ -131,7 +131,7 @@ def test_rankers_of_other_losses_refuse_weights_with_the_reason(cls: type[Any]) 
     queries, _ = make(0)
     ranker = cls()
     takes = ranker.takes_doc_weight(rw.NDCG(10))
-    assert takes == (cls.__name__ in RANKERS_WITH or cls.__name__ == "LinearRanker")
+    assert takes == (cls.__name__ in (*RANKERS_WITH, "AutoRanker", "Blend", "LinearRanker"))
     if not takes:
         with pytest.raises(InputError, match=f"the documents have weights; {cls.__name__}.*takes none: its loss"):
             ranker.fit(queries)

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import SplitQueryWarning, warn
-from rankwright.data.grouping import query_ranges
 from rankwright.data.queries import Queries
 from rankwright.kernels.data.row_keys import compute_query_keys, compute_row_keys, sort_within_queries
-from rankwright.runtime.backends import Backend, count_shards
+from rankwright.runtime.backends import Backend, Serial, choose_nearest
 
 LARGEST = 1 << 28  # bytes of features: more are not copied, and are trained on in the caller's order
 
@@ -32,9 +31,10 @@ def sort_by_content(queries: Queries, backend: Backend) -> Queries:
     """
     if queries.X.nbytes > LARGEST:
         return queries
-    ranges = query_ranges(queries.indptr, count_shards(queries.n_docs))
-    parts = backend.each(lambda part: _sort_part(queries, *part), ranges)
-    within, keys = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    parts = _sort_parts(queries, backend)
+    before = np.cumsum([0, *(len(rows) for rows, _ in parts)])
+    within = np.concatenate([first + rows for first, (rows, _) in zip(before, parts, strict=False)])
+    keys = np.concatenate([own for _, own in parts])
     order = np.argsort(keys, kind="stable")
     sizes = queries.sizes[order]
     starts = np.cumsum(sizes) - sizes
@@ -42,16 +42,45 @@ def sort_by_content(queries: Queries, backend: Backend) -> Queries:
     return queries if np.array_equal(rows, np.arange(queries.n_docs)) else queries.reorder(rows, order)
 
 
-def _sort_part(queries: Queries, start: int, stop: int) -> tuple[Ints, Ints]:
-    """Return the rows of the queries from ``start`` to ``stop``, sorted within each query, and a hash per query."""
-    part = queries.slice(start, stop)
+def find_repeated_queries(queries: Queries, others: Queries, backend: Backend) -> NDArray[np.bool_]:
+    """Return which of the other queries have the same documents, features and grades as one of the queries."""
+    found: NDArray[np.bool_] = np.isin(_hash_whole_queries(others, backend), _hash_whole_queries(queries, backend))
+    return found
+
+
+def find_first_copies(queries: Queries, backend: Backend) -> Ints:
+    """Return for each query the position of the first one with the same documents, features and grades.
+
+    >>> from rankwright.runtime.backends import Serial
+    >>> made = Queries.from_arrays([[1.0], [2.0], [1.0]], [0, 1, 0], qid=["a", "b", "c"])
+    >>> find_first_copies(made, Serial()).tolist()
+    [0, 1, 0]
+    """
+    _, first, inverse = np.unique(_hash_whole_queries(queries, backend), return_index=True, return_inverse=True)
+    return first[inverse]
+
+
+def _hash_whole_queries(queries: Queries, backend: Backend) -> Ints:
+    """Return a hash of each query, made of all features and grades of its documents, without weights."""
+    bare = queries.replace(weight=None, doc_weight=None)
+    return np.concatenate([keys for _, keys in _sort_parts(bare, backend)])
+
+
+def _sort_parts(queries: Queries, backend: Backend) -> list[tuple[Ints, Ints]]:
+    """Return for each part of the queries its rows, sorted within each query, and a hash per query."""
+    near = choose_nearest(queries, backend)
+    return near.gather(_sort_part, near.scatter(queries))
+
+
+def _sort_part(part: Queries) -> tuple[Ints, Ints]:
+    """Return the rows of some queries, sorted within each query, and a hash per query."""
     features = np.ascontiguousarray(part.X, dtype=np.float32).view(np.uint32)
     labels = _view_bits(part.y)
     if part.doc_weight is not None:
         labels = labels ^ (_view_bits(part.doc_weight) * _ODD)
     keys = compute_row_keys(features, labels)
     rows = sort_within_queries(keys, part.indptr)
-    return queries.indptr[start] + rows, compute_query_keys(keys[rows], _view_bits(part.query_weight), part.indptr)
+    return rows, compute_query_keys(keys[rows], _view_bits(part.query_weight), part.indptr)
 
 
 def _view_bits(numbers: Floats) -> Ints:
@@ -83,7 +112,8 @@ class SeenQueries(NamedTuple):
     def of(cls, queries: Queries) -> Self:
         """Return what is remembered of these queries: an id and two numbers each."""
         grouped = queries.grouped()
-        columns = _choose_varying_columns(grouped.X)
+        sample = grouped.read_rows(np.arange(0, grouped.n_docs, max(grouped.n_docs // _SAMPLED, 1)))
+        columns = _choose_varying_columns(sample)
         return cls(queries.qid, queries.sizes, _hash_queries(grouped, columns), columns)
 
     def warn_if_split(self, test: Queries) -> None:
@@ -123,16 +153,22 @@ def _is_numbering(qid: NDArray[Any]) -> bool:
     ]
 
 
-def _choose_varying_columns(X: Floats) -> Ints:
-    """Return a few columns of ``X`` that differ between documents, or any columns if none differs."""
-    sample = X[:: max(len(X) // _SAMPLED, 1)]
+def _choose_varying_columns(sample: Floats) -> Ints:
+    """Return a few columns that differ between documents of a sample, or any columns if none differs."""
     varying = np.flatnonzero((sample != sample[0]).any(axis=0))
-    columns = varying if len(varying) else np.arange(X.shape[1])
+    columns = varying if len(varying) else np.arange(sample.shape[1])
     return np.unique(columns[np.linspace(0, len(columns) - 1, _COLUMNS).round().astype(np.int64)])
 
 
 def _hash_queries(queries: Queries, columns: Ints) -> NDArray[np.uint64]:
     """Return a hash of each query, made of the given columns of its documents; their order does not matter."""
+    near = choose_nearest(queries, Serial())
+    hashes: NDArray[np.uint64] = near.concat(_hash_part, near.scatter(queries), columns)
+    return hashes
+
+
+def _hash_part(queries: Queries, columns: Ints) -> NDArray[np.uint64]:
+    """Return a hash of each of these queries."""
     rows = np.zeros(queries.n_docs, dtype=np.uint64)
     for column in columns:
         values = queries.X[:, column] + np.float32(0.0)  # which makes 0.0 of -0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
@@ -16,7 +16,7 @@ from rankwright.optimisers.columns import MatrixColumns
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import LineSearchResult, StepChoice, search_line
 from rankwright.optimisers.rounds import RoundRecorder
-from rankwright.runtime.backends import Backend
+from rankwright.runtime.backends import Backend, Shards
 
 
 class AdditiveScores:
@@ -46,6 +46,21 @@ class AdditiveScores:
         """Return the weight of a column, at least ``least``, with which the measure would be highest."""
         landscape, point = self.landscape.with_columns(self.point, MatrixColumns(column[:, None]))
         return search_line(landscape, point, 0, low=least, choice=choice)
+
+    def search_values_of(
+        self, choice: StepChoice, least: float, fn: Callable[..., Floats], documents: Shards[Any], *arguments: Any
+    ) -> LineSearchResult | None:
+        """Return the best weight, as ``search`` does, of what a function returns for each shard of documents."""
+        landscape, point = self.landscape.with_column_of(self.point, fn, documents, *arguments)
+        return search_line(landscape, point, 0, low=least, choice=choice)
+
+    def add_values_of(self, fn: Callable[..., Floats], documents: Shards[Any], *arguments: Any) -> None:
+        """Add to the scores what a function returns for each shard of documents."""
+        self.point = self.landscape.add_scores_of(self.point, fn, documents, *arguments)
+
+    def set_scores_of(self, fn: Callable[..., Floats], documents: Shards[Any], *arguments: Any) -> None:
+        """Replace the scores by what a function returns for each shard of documents."""
+        self.point = self.landscape.with_scores_of(self.point, fn, documents, *arguments)
 
     def add(self, column: Floats) -> None:
         """Add a column to the scores."""
@@ -89,8 +104,6 @@ def boost(stages: AdditiveModel[W], n_estimators: int, recorder: RoundRecorder[N
         weak = done[t] if t < len(done) else stages.choose()
         if weak is None:
             break
-        recorder.record(None, {"round": t + 1, **stages.add(weak)})
-        if t < len(done):
-            recorder.n_waited = 0
-        elif t + 1 < n_estimators and recorder.should_stop():
+        recorder.record(None, {"round": t + 1, **stages.add(weak)}, is_new=t >= len(done))
+        if len(done) <= t < n_estimators - 1 and recorder.should_stop():
             break

@@ -104,3 +104,42 @@ class TreeColumns:
         """Return the spreads of one tree after another."""
         found: Floats = np.concatenate([sum_log_ranges(self.line(t)[0], indptr) for t in range(self.shape[1])], axis=1)
         return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JoinedColumns:
+    """A pair of tables of score columns side by side, such as the outputs of trees and of other scorers.
+
+    Parameters
+    ----------
+    first, second : ScoreColumns
+        Tables of the same documents; the columns of the second follow those of the first.
+    """
+
+    first: ScoreColumns
+    second: ScoreColumns
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of documents, and of the columns of both."""
+        return self.first.shape[0], self.first.shape[1] + self.second.shape[1]
+
+    def rows(self, start: int, stop: int) -> JoinedColumns:
+        """Return some rows, sharing memory."""
+        return JoinedColumns(self.first.rows(start, stop), self.second.rows(start, stop))
+
+    def scores(self, coef: Floats) -> Floats:
+        """Return the weighted sums of both, added."""
+        n = self.first.shape[1]
+        return self.first.scores(coef[:n]) + self.second.scores(coef[n:])
+
+    def line(self, direction: Direction) -> tuple[Floats, int]:
+        """Return the line of a column in its own table, or the scores of a direction as a matrix of one column."""
+        if not isinstance(direction, int):
+            return self.scores(direction)[:, None], 0
+        n = self.first.shape[1]
+        return self.first.line(direction) if direction < n else self.second.line(direction - n)
+
+    def spreads(self, indptr: Ints) -> Floats:
+        """Return the spreads of the columns of both."""
+        return np.concatenate([self.first.spreads(indptr), self.second.spreads(indptr)], axis=1)

@@ -32,6 +32,7 @@ class CuttingPlaneRound(NamedTuple):
     gap: float  # the minimum is at least primal - gap
     n_planes: int
     improved: bool  # whether this round found w
+    stage: int | None = None  # the number of the convex problem, where several are solved one after the other
 
 
 def minimise_by_cutting_planes(
@@ -160,6 +161,8 @@ class CuttingPlaneModel:
         import daqp  # here, because few rankers need the solver
 
         m, highest = len(self), float(np.abs(self.offsets).max())
+        if highest == 0.0:  # weights of 0 have no loss, as far as the planes tell
+            return np.zeros(self.slopes.shape[1]), 0.0
         size = max(float(np.trace(self.products)) / m, _MIN_SIZE * highest / C, 1e-300)
         unit = min(C, max(highest / size, 1e-300))  # about the size of x: the solver's tolerances are absolute
         upper, lower = np.append(np.full(m, _UNBOUNDED), C / unit), np.append(np.zeros(m), -_UNBOUNDED)

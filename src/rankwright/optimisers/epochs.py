@@ -15,7 +15,7 @@ from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.objectives.base import Objective
 from rankwright.optimisers.linear_risk import LinearRisk
 from rankwright.optimisers.step_rules import Adam, AdaptiveRate, LossPoint
-from rankwright.runtime.backends import Backend
+from rankwright.runtime.backends import Backend, Shards
 from rankwright.scorers import Linear, Scorer
 from rankwright.scorers.linear import StandardScaling
 
@@ -46,7 +46,7 @@ class EpochTrainer(Protocol):
     def set_center(self, center: Floats | None) -> None:
         """Centre the penalty on these weights; None removes it."""
 
-    def scores(self, X: Floats) -> Floats:
+    def scores(self, queries: Queries) -> Floats:
         """Score documents as given."""
 
     def scorer(self, standard: StandardScaling) -> Scorer:
@@ -150,7 +150,7 @@ class LinearTrainer:
     alpha : float
         The strength of the penalty alpha |w - center|^2, against the sum over the queries.
     standard : StandardScaling
-        The scaling of the features, of which a copy is made.
+        The scaling of the features, of which a copy is made, shard by shard.
     backend : Backend
         Where the work runs.
     """
@@ -160,8 +160,9 @@ class LinearTrainer:
     ) -> None:
         self.train, self.alpha, self.backend, self.n_queries = train, alpha, backend, len(train)
         self.strength = alpha
-        self.standard, self.scaled = standard, dict[int, tuple[Floats, Floats]]()  # documents, as given and scaled
-        self.shards = backend.scatter(train.with_X(self._scale(train.X)))
+        self.standard = standard
+        self.scaled = dict[int, tuple[Queries, Shards[Queries]]]()  # documents as given, and the shards of scaled ones
+        self.shards = self._scale(train)
         self.objective: Objective | None = None
         self.w: Floats = np.zeros(train.n_features)
         self.center: Floats = np.zeros(train.n_features)
@@ -207,16 +208,28 @@ class LinearTrainer:
         adam.step(self.w, here.gradient)
         return here.loss
 
-    def scores(self, X: Floats) -> Floats:
+    def scores(self, queries: Queries) -> Floats:
         """Score documents as given."""
-        return compute_linear_scores(self._scale(X), self.w, 0.0)
+        scores: Floats = self.backend.concat(_score_shard, self._scale(queries), self.w)
+        return scores
 
-    def _scale(self, X: Floats) -> Floats:
-        """Return scaled documents, which are kept for the next epoch."""
-        if id(X) not in self.scaled:
-            self.scaled[id(X)] = X, self.standard.scale_rows(X)
-        return self.scaled[id(X)][1]
+    def _scale(self, queries: Queries) -> Shards[Queries]:
+        """Return the shards of scaled documents, which are kept for the next epoch."""
+        if id(queries) not in self.scaled:
+            shards = self.backend.apply(_scale_shard, self.backend.scatter(queries), self.standard)
+            self.scaled[id(queries)] = queries, shards
+        return self.scaled[id(queries)][1]
 
     def scorer(self, standard: StandardScaling) -> Linear:
         """Build the scorer for raw features."""
         return standard.fold(self.w)
+
+
+def _scale_shard(queries: Queries, standard: StandardScaling) -> Queries:
+    """Return the documents of a shard, scaled."""
+    return standard(queries)
+
+
+def _score_shard(queries: Queries, w: Floats) -> Floats:
+    """Return the linear scores of the documents of a shard."""
+    return compute_linear_scores(queries.X, w, 0.0)

@@ -6,12 +6,13 @@ it has values at points, jumps along lines, and steps along them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -105,7 +106,19 @@ class Landscape:
     @classmethod
     def of(cls, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
         """Return the landscape of a measure on queries; it is prepared where the backend keeps them."""
-        return cls(backend.apply(_prepare_shard, backend.scatter(queries), measure), queries.n_features, backend)
+        return cls.of_columns(queries, _get_features, queries.n_features, measure, backend)
+
+    @classmethod
+    def of_columns(
+        cls,
+        queries: Queries,
+        fn: Callable[[Queries], ScoreColumns],
+        n_columns: int,
+        measure: Measure,
+        backend: Backend,
+    ) -> Landscape:
+        """Return the landscape of columns that a function makes of each shard of the queries."""
+        return cls(backend.apply(_prepare_shard, backend.scatter(queries), fn, measure), n_columns, backend)
 
     @classmethod
     def of_prepared(
@@ -151,12 +164,40 @@ class Landscape:
     def with_columns(self, point: LandscapePoint, columns: ScoreColumns) -> tuple[Landscape, LandscapePoint]:
         """Return the landscape of other columns added to the scores of a point, and its point of weights 0."""
         parts = self.backend.distribute(columns.rows(a, b) for a, b in pairwise(self._first_rows))
-        ranked = self.backend.apply(_replace_columns, point.shards, parts)
+        return self._with_parts(point, self.backend.apply(_replace_columns, point.shards, parts), columns.shape[1])
+
+    def with_column_of(
+        self, point: LandscapePoint, fn: Callable[..., Floats], documents: Shards[Any], *arguments: Any
+    ) -> tuple[Landscape, LandscapePoint]:
+        """Return the landscape of one column added to the scores of a point, and its point of weight 0.
+
+        The column is what a function returns for each shard of documents.
+        """
+        return self._with_parts(point, self.backend.apply(_compute_column, point.shards, documents, fn, *arguments), 1)
+
+    def _with_parts(
+        self, point: LandscapePoint, ranked: Shards[RankedShard], n_columns: int
+    ) -> tuple[Landscape, LandscapePoint]:
+        """Return the landscape of shards that have other columns, and its point of weights 0."""
         other = copy(self)
         other.__dict__.pop("_column_spreads", None)
-        other.shards, other.n_columns = self.backend.apply(attrgetter("shard"), ranked), columns.shape[1]
+        other.shards, other.n_columns = self.backend.apply(attrgetter("shard"), ranked), n_columns
         other.exact_steps = False  # the scores are not the weighted sum of these columns
-        return other, replace(point, coef=np.zeros(columns.shape[1]), shards=ranked)
+        return other, replace(point, coef=np.zeros(n_columns), shards=ranked)
+
+    def add_scores_of(
+        self, point: LandscapePoint, fn: Callable[..., Floats], documents: Shards[Any], *arguments: Any
+    ) -> LandscapePoint:
+        """Return the point whose scores have more added: what a function returns for each shard of documents."""
+        return self._make_point(point.coef, self.backend.apply(_add_scores, point.shards, documents, fn, *arguments))
+
+    def with_scores_of(
+        self, point: LandscapePoint, fn: Callable[..., Floats], documents: Shards[Any], *arguments: Any
+    ) -> LandscapePoint:
+        """Return a point of other scores: what a function returns for each shard of documents."""
+        return self._make_point(
+            point.coef, self.backend.apply(_compute_scores, point.shards, documents, fn, *arguments)
+        )
 
     def with_scores(self, point: LandscapePoint, scores: Floats) -> LandscapePoint:
         """Return a point of other scores; sorting starts from the ranking of the given point."""
@@ -164,15 +205,23 @@ class Landscape:
         return self._make_point(point.coef, self.backend.apply(_replace_scores, point.shards, parts))
 
     def find_jumps(
-        self, point: LandscapePoint, direction: Direction, low: float = -np.inf, high: float = np.inf
+        self,
+        point: LandscapePoint,
+        direction: Direction,
+        low: float = -np.inf,
+        high: float = np.inf,
+        stop: Callable[[], bool] | None = None,
     ) -> JumpsOnLine | None:
-        """Return the jumps along a line through a point; None if no query's ranking can change."""
+        """Return the jumps along a line through a point; None if no query's ranking can change.
+
+        Raise SearchStoppedError if ``stop`` says so in the middle of a measure that takes long.
+        """
         moving = self._spread_along(direction)
         if moving == 0.0:
             return None
         unit, fixed_point = (point.spread or 1.0) / moving, _FIXED_POINT / self.max_value
         shards = self.backend.apply(
-            _find_jumps, point.shards, direction, fixed_point, self.total_weight, low, high, unit
+            _find_jumps, point.shards, direction, fixed_point, self.total_weight, low, high, unit, stop
         )
         totals = self.backend.sum(attrgetter("totals"), shards)
         half = len(totals.sums) // 2
@@ -232,9 +281,14 @@ def _make_shard(columns: ScoreColumns, measure: PreparedMeasure, weight: Floats)
     return MeasureShard(columns, measure, np.where(measure.is_counted, weight, 0.0))
 
 
-def _prepare_shard(queries: Queries, measure: Measure) -> MeasureShard:
-    """Make a shard of some queries: their feature matrix as columns, and the measure prepared for them."""
-    return _make_shard(MatrixColumns(queries.X), measure.prepare(queries), queries.query_weight)
+def _get_features(queries: Queries) -> MatrixColumns:
+    """Return the feature matrix of queries as columns."""
+    return MatrixColumns(queries.X)
+
+
+def _prepare_shard(queries: Queries, fn: Callable[[Queries], ScoreColumns], measure: Measure) -> MeasureShard:
+    """Make a shard of some queries: the columns that a function makes of them, and the measure prepared for them."""
+    return _make_shard(fn(queries), measure.prepare(queries), queries.query_weight)
 
 
 def _count_weight_and_docs(shard: MeasureShard) -> Floats:
@@ -276,6 +330,23 @@ def _replace_scores(ranked: RankedShard, scores: Floats) -> RankedShard:
     return _rank(ranked.shard, scores, sum_log_range(scores, ranked.shard.measure.indptr), ranked.order.copy())
 
 
+def _compute_scores(ranked: RankedShard, documents: Any, fn: Callable[..., Floats], *arguments: Any) -> RankedShard:
+    """Return a shard ranked anew by the scores that a function returns for its documents."""
+    return _replace_scores(ranked, fn(documents, *arguments))
+
+
+def _add_scores(ranked: RankedShard, documents: Any, fn: Callable[..., Floats], *arguments: Any) -> RankedShard:
+    """Return a shard ranked anew after what a function returns for its documents was added to the scores."""
+    more = MatrixColumns(fn(documents, *arguments)[:, None])
+    scores, spread = move_scores(ranked.scores, *more.line(0), 1.0, ranked.shard.measure.indptr)
+    return _rank(ranked.shard, scores, spread, ranked.order.copy())
+
+
+def _compute_column(ranked: RankedShard, documents: Any, fn: Callable[..., Floats], *arguments: Any) -> RankedShard:
+    """Return a shard whose only column is what a function returns for its documents, with the same scores."""
+    return _replace_columns(ranked, MatrixColumns(fn(documents, *arguments)[:, None]))
+
+
 def _replace_columns(ranked: RankedShard, columns: ScoreColumns) -> RankedShard:
     """Return a shard with other columns, and the same scores and ranking."""
     return ranked._replace(shard=ranked.shard._replace(columns=columns))
@@ -299,12 +370,14 @@ def _find_jumps(
     low: float,
     high: float,
     unit: float,
+    stop: Callable[[], bool] | None,
 ) -> Jumps:
     """Return the jumps of the measure on a shard for all steps from ``low`` to ``high`` along a direction."""
     shard = ranked.shard
     per_query = shard.weight / total_weight * fixed_point
     slopes, column = shard.columns.line(direction)
-    return shard.measure.find_jumps(ScoreLines(ranked.scores, ranked.order, slopes, column, per_query, low, high, unit))
+    moving = ranked.scores, ranked.order, slopes, column
+    return shard.measure.find_jumps(ScoreLines(*moving, per_query, low, high, unit, stop))
 
 
 def _select_jumps(jumps: Jumps, inverse_unit: float, wanted: Ints) -> Ints:

@@ -55,6 +55,7 @@ def search_line(
     choice: StepChoice | None = None,
     penalty: PriorPenalty | None = None,
     beat: float = -np.inf,
+    stop: Callable[[], bool] | None = None,
 ) -> LineSearchResult | None:
     """Return the interval of steps along a line with the best measure; None if none is better than ``beat``.
 
@@ -80,6 +81,8 @@ def search_line(
         A penalty subtracted from the measure; the step is then the one inside the interval with the least penalty.
     beat : float
         The value that the measure, less the penalty, must exceed.
+    stop : callable, optional
+        Whether to give up in the middle, where the measure is a Python function; SearchStoppedError is then raised.
 
     Examples
     --------
@@ -90,7 +93,7 @@ def search_line(
     LineSearchResult(low=1.0, high=5.0, value=1.0, t=3.0)
     """
     paid = None if penalty is None else penalty.along(point.coef, direction)
-    jumps = landscape.find_jumps(point, direction, low, high)
+    jumps = landscape.find_jumps(point, direction, low, high, stop)
     if jumps is None:
         intervals, unit = _Intervals(np.array([low]), np.array([high]), np.array([point.value])), 1.0
     else:

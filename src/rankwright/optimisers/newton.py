@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -50,6 +51,7 @@ def minimise_by_newton(
     tol: float = 1e-6,
     max_iter: int = 200,
     stop: Stop = never_stop,
+    observe: Callable[[NewtonStep], None] | None = None,
 ) -> NewtonResult:
     """Return the weights w of the least |w|^2 / 2 + C loss(w), to a duality gap of ``tol`` times the minimum.
 
@@ -69,6 +71,8 @@ def minimise_by_newton(
         The most Newton steps; the gap says how far they came.
     stop : callable
         Whether to end after the step at hand.
+    observe : callable, optional
+        Takes each step of the history when it is made.
 
     Notes
     -----
@@ -78,7 +82,7 @@ def minimise_by_newton(
     gradient, and the cost of smoothing. As soon as the latter prevails the smoothing is reduced by a step that
     predicts the new minimum (path following): with H the Hessian of the whole, -H^-1 C d(gradient)/d(smoothing).
     """
-    search = _NewtonSearch(loss, C, tol)
+    search = _NewtonSearch(loss, C, tol, observe)
     w = np.zeros(loss.n_features) if start is None else np.array(start, dtype=np.float64)
     point = search.evaluate(w, np.inf) if squared else search.find_start(w, start is not None)
     search.record(point)
@@ -99,8 +103,8 @@ def minimise_by_newton(
 class _NewtonSearch:
     """The state of Newton's method: the best weights and lower bound so far, the history, and the preconditioner."""
 
-    def __init__(self, loss: PairLoss, C: float, tol: float) -> None:
-        self.loss, self.C, self.tol = loss, C, tol
+    def __init__(self, loss: PairLoss, C: float, tol: float, observe: Callable[[NewtonStep], None] | None) -> None:
+        self.loss, self.C, self.tol, self.observe = loss, C, tol, observe
         self.primal, self.dual = np.inf, 0.0  # no value is negative
         self.best: PairPoint | None = None
         self.history: list[NewtonStep] = []
@@ -141,7 +145,10 @@ class _NewtonSearch:
     def record(self, point: PairPoint) -> None:
         """Add a point to the history."""
         primal = self.values(point)[0]
-        self.history.append(NewtonStep(point.w, point.loss, primal, max(primal - self.dual, 0.0), point.smoothing))
+        step = NewtonStep(point.w, point.loss, primal, max(primal - self.dual, 0.0), point.smoothing)
+        self.history.append(step)
+        if self.observe is not None:
+            self.observe(step)
 
     def finish(self) -> NewtonResult:
         """Return the best point, which becomes the last of the history."""

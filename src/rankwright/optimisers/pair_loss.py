@@ -9,6 +9,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.grouping import query_ranges
+from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.hinge_pairs import (
     CURVATURE,
     HINGE_LOSS,
@@ -29,7 +30,7 @@ from rankwright.kernels.objectives.linear_pairs import (
     sum_linear_pairs,
 )
 from rankwright.runtime.backends import Backend, Serial, Shards, count_shards
-from rankwright.scorers.linear import compute_moments
+from rankwright.scorers.linear import StandardScaling
 
 _FEATURES_PER_STRIDE = 48  # with k times as many features, every k-th query makes up the approximate Hessian
 _DOCS_PER_FEATURE = 4  # but no fewer documents than this for each feature
@@ -80,16 +81,12 @@ class PairLoss:
 
     Parameters
     ----------
-    X : array of shape (n_docs, n_features), float32 or float64
-        The documents, those of a query adjacent. Not copied.
-    y : array of shape (n_docs,)
-        Their grades.
-    indptr : array of shape (n_queries + 1,)
-        Query q owns the rows ``indptr[q]`` to ``indptr[q + 1]``.
+    queries : Queries
+        The documents and their grades, those of a query adjacent. Not copied.
     cost : array of shape (n_docs,), optional
         The cost of a pair whose lower document this is.
     query_weight : array of shape (n_queries,), optional
-        Weights of the queries.
+        Weights of the queries in the loss; ones by default.
     higher_cost : array of shape (n_docs,), optional
         A factor of the cost of a pair whose higher document this is.
     factor : array of shape (n_features,), optional
@@ -107,9 +104,7 @@ class PairLoss:
 
     def __init__(
         self,
-        X: Floats,
-        y: Floats,
-        indptr: Ints,
+        queries: Queries,
         cost: Floats | None = None,
         query_weight: Floats | None = None,
         factor: Floats | None = None,
@@ -117,21 +112,22 @@ class PairLoss:
         backend: Backend | None = None,
         higher_cost: Floats | None = None,
     ) -> None:
-        m, d = len(indptr) - 1, X.shape[1]
+        m, d, y, indptr = len(queries), queries.n_features, queries.y, queries.indptr
         cost = np.ones(len(y)) if cost is None else np.asarray(cost, dtype=np.float64)
         weight = np.ones(m) if query_weight is None else np.asarray(query_weight, dtype=np.float64)
         place = find_grade_places(y, indptr)
         self.n_features = d
         self._stride = max(1, min(d // _FEATURES_PER_STRIDE, len(y) // (_DOCS_PER_FEATURE * d)))
         self.factor = np.ones(d) if factor is None else factor
-        self.mean = compute_moments(X)[0] if mean is None else mean
         self.backend = Serial() if backend is None else backend
-        parts = []
+        self.mean = StandardScaling.fit(queries, self.backend).mean if mean is None else mean
+        labels = []
         for start, stop in query_ranges(indptr, count_shards(len(y))):
             rows, own = slice(int(indptr[start]), int(indptr[stop])), indptr[start : stop + 1] - indptr[start]
             higher = None if higher_cost is None else higher_cost[rows]
-            parts.append(_PairShard(X[rows], PairLabels(place[rows], cost[rows], weight[start:stop], own, higher)))
-        self.shards = self.backend.distribute(parts)
+            labels.append(PairLabels(place[rows], cost[rows], weight[start:stop], own, higher))
+        shards = self.backend.scatter(queries)
+        self.shards = self.backend.apply(_make_shard, shards, self.backend.distribute(labels))
         self.total = float(self.backend.sum(_sum_pair_weights, self.shards))
         self._scale = 1.0 / self.total if self.total > 0.0 else 0.0
 
@@ -183,6 +179,11 @@ class PairLoss:
     def _factor_of(self, point: PairPoint) -> float:
         """Return the factor of a sum over pairs: the squared loss is twice the kernels' u^2 / 2."""
         return (2.0 if point.smoothing == np.inf else 1.0) * self._scale
+
+
+def _make_shard(queries: Queries, labels: PairLabels) -> _PairShard:
+    """Return a shard of some queries."""
+    return _PairShard(queries.X, labels)
 
 
 def _sum_pair_weights(shard: _PairShard) -> float:

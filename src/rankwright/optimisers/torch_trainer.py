@@ -291,14 +291,14 @@ class TorchTrainer:
                 total += float(loss)
         return LossPoint(w, total, total + self.penalty(), gradient)
 
-    def scores(self, X: Floats) -> Floats:
+    def scores(self, queries: Queries) -> Floats:
         """Score documents as given.
 
         They are for evaluation: documents with equal features must have equal scores, or ties would be broken by luck,
         and torch's products treat some rows otherwise than others. A plain network scores as its model will, unless
         that takes too long; then scores are rounded.
         """
-        plain = read_layers(self.module)
+        plain, X = read_layers(self.module), queries.X
         if plain is not None and len(X) * self.w.numel() <= (_QUICK if self.device.type == "cpu" else _QUICK // 10):
             network, starts = Network(np.zeros(X.shape[1]), np.ones(X.shape[1]), *plain), range(0, len(X), ROWS)
             scale = self.standard.scale_rows

@@ -14,6 +14,7 @@ from typing import Self
 import numpy as np
 
 from rankwright.basics.array_types import Floats
+from rankwright.data.queries import Queries
 from rankwright.runtime.backends import limit_blas
 
 
@@ -25,28 +26,34 @@ class WeightSpace:
 
     Parameters
     ----------
-    X : array of shape (n_docs, n_dimensions)
-        The documents: all their features, or their coordinates in the basis.
+    queries : Queries
+        The documents: with all their features, or with their coordinates in the basis.
     mean, factor : arrays of shape (n_dimensions,)
         The centre of each column, and a factor for each weight before it acts on X.
     basis : array of shape (n_dimensions, n_features), or None
         An orthonormal basis of the space that the scaled documents span; None where weights are of scaled features.
     """
 
-    X: Floats
+    queries: Queries
     mean: Floats
     factor: Floats
     basis: Floats | None = None
 
     @classmethod
-    def of(cls, X: Floats, mean: Floats, factor: Floats) -> Self:
+    def of(cls, queries: Queries, mean: Floats, factor: Floats) -> Self:
         """Return the space of the features ``(X - mean) * factor``, or of their rows where these are fewer."""
-        n, d = X.shape
+        n, d = queries.n_docs, queries.n_features
         if d <= n:
-            return cls(X, mean, factor)
+            return cls(queries, mean, factor)
+        X = queries.read_rows(np.arange(n))
         with limit_blas():
             Q, R = np.linalg.qr(((X - mean) * factor).T)
-        return cls(np.ascontiguousarray(R.T), np.zeros(n), np.ones(n), np.ascontiguousarray(Q.T))
+        return cls(
+            queries.replace(X=np.ascontiguousarray(R.T), features=None, categories=None),
+            np.zeros(n),
+            np.ones(n),
+            np.ascontiguousarray(Q.T),
+        )
 
     def weights(self, z: Floats) -> Floats:
         """Return the weights of scaled features, from weights of this space."""

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from itertools import count, islice, repeat
 from multiprocessing import parent_process
 from operator import add, attrgetter
-from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
@@ -32,7 +32,10 @@ T_co = TypeVar("T_co", covariant=True)
 
 _DOCS_PER_SHARD = 4096
 _SMALL = 200_000  # documents up to which several fits run side by side; beyond, the parts of each fit do
-_MOST_SHARDS = 16  # with more, threads would wait for the interpreter lock
+_FEW_SHARDS = 16  # of data that are not large: with more, threads would wait for the interpreter lock
+_MOST_DOCS_PER_SHARD = 1 << 18  # large data have more shards, so that more machines can share them
+_MANY_SHARDS, _BLOCK = 256, 4  # from so many on, neighbours are added up first, on the worker that has them
+BLOCKS_TOGETHER = 16  # then the sums of so many neighbouring blocks, on a worker as well: the client gets few sums
 
 
 class Divisible(Protocol):
@@ -47,6 +50,18 @@ class Divisible(Protocol):
 
 
 D = TypeVar("D", bound=Divisible)
+
+
+@runtime_checkable
+class Distributed(Protocol):
+    """The interface of a data set whose parts are where a backend works on them."""
+
+    @property
+    def backend(self) -> Backend:
+        """The backend that has the parts."""
+
+    def make_shards(self) -> Shards[Any]:
+        """Return the shards of the data set, which stay where they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +113,9 @@ class Backend(Protocol):
     def concat(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Any:
         """Concatenate the arrays that are the results for every part, in order."""
 
+    def fold(self, fn: Callable[[Any, T], T], shards: Shards[Any], values: Sequence[T]) -> list[T]:
+        """Return each of the values after ``value = fn(part, value)`` for one part after another, in order."""
+
 
 class _LocalBackend(ABC):
     """The base of backends on one machine, which need only define ``each``; its shards are the parts themselves."""
@@ -126,10 +144,17 @@ class _LocalBackend(ABC):
         return self.each(lambda row: fn(*row), list(zip(parts, *columns, strict=True)))
 
     def sum(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Any:
-        return reduce(add, self.gather(fn, shards, *arguments))
+        found, size = self.gather(fn, shards, *arguments), count_in_block(len(shards))
+        return reduce(add, found if size == 1 else sum_in_blocks(sum_in_blocks(found, size), BLOCKS_TOGETHER))
 
     def concat(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Any:
         return np.concatenate(self.gather(fn, shards, *arguments))
+
+    def fold(self, fn: Callable[[Any, T], T], shards: Shards[Any], values: Sequence[T]) -> list[T]:
+        found, parts = list(values), shards.handles
+        for at in range(0, len(parts), _BLOCK):  # few at a time: those of data on a disk are read once
+            found = self.each(partial(reduce, lambda value, part: fn(part, value), parts[at : at + _BLOCK]), found)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +193,23 @@ class Threads(_LocalBackend):
         return map(fn, items) if _inside.pool else self._map(fn, items)
 
     def _map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-        remaining = iter(items)
+        remaining, is_abandoned = iter(items), threading.Event()
+
+        def work(item: T) -> R:
+            _inside.is_abandoned = is_abandoned
+            try:
+                return fn(item)
+            finally:
+                _inside.is_abandoned = None
+
         pool = _find_pool(self.n, os.getpid())
-        waiting: deque[Future[R]] = deque(pool.submit(fn, item) for item in islice(remaining, 2 * self.n))
+        waiting: deque[Future[R]] = deque(pool.submit(work, item) for item in islice(remaining, 2 * self.n))
         try:
             while waiting:
                 yield waiting.popleft().result()
-                waiting.extend(pool.submit(fn, item) for item in islice(remaining, 1))
+                waiting.extend(pool.submit(work, item) for item in islice(remaining, 1))
         finally:
+            is_abandoned.set()  # work that goes on ends at its next look at the time
             for future in waiting:
                 future.cancel()
 
@@ -214,17 +248,28 @@ class Threads(_LocalBackend):
 
 
 class _WorkerFlag(threading.local):
-    """A flag per thread: whether it is a pool's worker, whose own parallel work then runs in place."""
+    """A set of flags per thread: whether it is a worker of a pool, which works in place, and if anyone still waits."""
 
     pool = False
+    is_abandoned: threading.Event | None = None
 
 
 _inside = _WorkerFlag()
 
 
+def is_abandoned() -> bool:
+    """Return whether nobody waits for the result of this thread's work any more, as after an interrupt."""
+    return _inside.is_abandoned is not None and _inside.is_abandoned.is_set()
+
+
 def map_fits(backend: Backend, fn: Callable[[T], R], items: Sequence[T], n_docs: int) -> Iterator[R]:
     """Yield ``fn(item)`` of each item, a whole fit: several at a time if the data is small, else one by one."""
     return backend.map(fn, items) if len(items) > 1 and n_docs <= _SMALL else map(fn, items)
+
+
+def count_fits(backend: Backend, n_docs: int) -> int:
+    """Return how many fits ``map_fits`` has in work at a time."""
+    return getattr(backend, "n", 1) if n_docs <= _SMALL else 1
 
 
 _blas_alone = threading.Lock()  # only one thread of a process can limit BLAS at a time
@@ -245,14 +290,33 @@ def _get_blas_controller() -> Any:
     return ThreadpoolController()
 
 
-def resolve(backend: Backend | None) -> Backend:
-    """Return the backend to use: ``None`` means all cores, or one thread inside a worker process."""
+def resolve(backend: Backend | None, *sets: Any) -> Backend:
+    """Return the backend to use: ``None`` means all cores, or one thread inside a worker process.
+
+    Data sets whose features are on a cluster are worked on there, and on no other backend.
+    """
+    owners = [part.backend for part in sets if getattr(part, "backend", None) is not None]
+    if owners:
+        if any(each != owners[0] for each in (owners if backend is None else [*owners, backend])):
+            other = "other documents are elsewhere" if backend is None else f"backend={backend!r}"
+            raise InputError(f"features are on the workers of {owners[0]!r}, and {other}; leave backend out")
+        return cast(Backend, owners[0])
     if backend is not None:
         if not isinstance(backend, _LocalBackend) and not isinstance(backend, Backend):  # the latter is slow to check
-            raise InputError(f"backend={backend!r}; expected Serial(), Threads(n) or None")
+            raise InputError(f"backend={backend!r}; expected Serial(), Threads(n), Dask(address) or None")
         return backend
     cores = count_cores()
     return Serial() if cores == 1 or parent_process() is not None else Threads(cores)
+
+
+def choose_nearest(queries: Any, backend: Backend) -> Backend:
+    """Return the backend that works where the features of a data set are: its own, or threads of this machine.
+
+    It is for work that is done once: sending the features to a cluster would take longer.
+    """
+    if queries.backend is not None:
+        return cast(Backend, queries.backend)
+    return backend if isinstance(backend, _LocalBackend) else Threads(getattr(backend, "n", 1))
 
 
 def count_cores() -> int:
@@ -274,7 +338,31 @@ def count_threads(backend: Backend) -> int:
 
 def count_shards(n_docs: int) -> int:
     """Return into how many shards a data set of ``n_docs`` documents is cut, on any backend."""
-    return max(1, min(_MOST_SHARDS, n_docs // _DOCS_PER_SHARD))
+    few = max(1, min(_FEW_SHARDS, n_docs // _DOCS_PER_SHARD))
+    return few if few < _FEW_SHARDS else few * -(-n_docs // (few * _MOST_DOCS_PER_SHARD))
+
+
+@dataclass(slots=True)
+class CarriedValues(Generic[T]):
+    """A function of a part that carries values from call to call, for backends that fold on other machines."""
+
+    fn: Callable[[Any, T], T]
+    values: list[T]
+
+    def __call__(self, part: Any) -> list[T]:
+        """Return the values after the part."""
+        self.values = [self.fn(part, value) for value in self.values]
+        return self.values
+
+
+def count_in_block(n_shards: int) -> int:
+    """Return how many neighbouring shards are added up before others, on any backend: one where there are few."""
+    return 1 if n_shards < _MANY_SHARDS else _BLOCK
+
+
+def sum_in_blocks(results: Sequence[Any], size: int) -> list[Any]:
+    """Return the sums of so many neighbouring results each, in order."""
+    return [reduce(add, results[at : at + size]) for at in range(0, len(results), size)]
 
 
 def enter_pool() -> None:

@@ -12,6 +12,7 @@ from rankwright.data.queries import Queries
 _MOST_VALUES = 1 << 24  # of a sample: 64 MiB
 _FEWEST_DOCS = 1_000
 _BLOCK = 4_096  # rows that are copied at a time
+_SHARE = 20  # of documents on a cluster, of which no more than one such part is fetched
 _FEWEST_QUERIES = 20  # that a sample has room for, however long they are
 
 
@@ -54,9 +55,11 @@ class DocumentSample:
 def draw_sample(queries: Queries, max_docs: int) -> DocumentSample:
     """Return at most about ``max_docs`` documents of queries drawn at random, always the same ones; all if they fit.
 
-    ``queries`` are grouped. Very wide data have smaller samples, such that they fit into memory.
+    ``queries`` are grouped. Very wide data, and those on a cluster, have smaller samples, which fit into memory.
     """
     most = min(max_docs, max(_MOST_VALUES // queries.n_features, _FEWEST_DOCS))
+    if queries.backend is not None:
+        most = min(most, max(queries.n_docs // _SHARE, _FEWEST_DOCS))
     sizes = queries.sizes
     if queries.n_docs <= most:
         chosen, rows, indptr = np.arange(len(queries)), np.arange(queries.n_docs), queries.indptr
@@ -71,7 +74,7 @@ def draw_sample(queries: Queries, max_docs: int) -> DocumentSample:
         indptr = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
     columns = np.empty((queries.n_features, len(rows)), np.float32)
     for start in range(0, len(rows), _BLOCK):
-        columns[:, start : start + _BLOCK] = queries.X[rows[start : start + _BLOCK]].T
+        columns[:, start : start + _BLOCK] = queries.read_rows(rows[start : start + _BLOCK]).T
     y = queries.y[rows] if queries.has_grades else None
     return DocumentSample(columns, y, indptr, chosen, rows, len(rows) == queries.n_docs)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
+from operator import attrgetter
 
 import numpy as np
 
@@ -12,7 +15,7 @@ from rankwright.data.grouping import query_ranges
 from rankwright.data.queries import Categories, Queries
 from rankwright.kernels.data.column_summaries import ColumnSummaries, summarise_columns
 from rankwright.kernels.data.row_keys import compute_row_keys
-from rankwright.runtime.backends import Backend
+from rankwright.runtime.backends import Backend, choose_nearest
 
 _PART = 1 << 22  # values that are read at a time by each thread: 16 MiB
 
@@ -29,16 +32,22 @@ class RowScan:
 
 def scan_rows(queries: Queries, backend: Backend) -> RowScan:
     """Return the scan of all rows of grouped queries, which may be a mapped file that is larger than memory."""
-    parts = query_ranges(queries.indptr, max(queries.n_docs * queries.n_features // _PART, 1))
-
-    def scan(part: tuple[int, int]) -> tuple[ColumnSummaries, Ints]:
-        start, stop = (int(queries.indptr[q]) for q in part)
-        indptr = queries.indptr[part[0] : part[1] + 1] - start
-        return _scan_block(np.asarray(queries.X)[start:stop], indptr, start)
-
-    found = backend.each(scan, parts)
+    near = choose_nearest(queries, backend)
+    shards = near.scatter(queries)
+    sizes = near.gather(attrgetter("n_docs"), shards)
+    found = near.gather(_scan_part, shards, near.distribute(list(accumulate(sizes, initial=0))[:-1]))
     columns = _add_summaries([columns for columns, _ in found])
     return RowScan(queries.n_docs, len(queries), columns, np.concatenate([keys for _, keys in found]))
+
+
+def _scan_part(queries: Queries, first_row: int) -> tuple[ColumnSummaries, Ints]:
+    """Return the summaries and the hashes of the rows of a part, which begins at a row of the data set."""
+    found = []
+    for start, stop in query_ranges(queries.indptr, max(queries.n_docs * queries.n_features // _PART, 1)):
+        rows = slice(int(queries.indptr[start]), int(queries.indptr[stop]))
+        indptr = queries.indptr[start : stop + 1] - rows.start
+        found.append(_scan_block(np.asarray(queries.X)[rows], indptr, first_row + rows.start))
+    return _add_summaries([columns for columns, _ in found]), np.concatenate([keys for _, keys in found])
 
 
 def scan_sample(sample: DocumentSample) -> RowScan:
@@ -56,17 +65,22 @@ def compute_recoded_keys(queries: Queries, categories: Categories, backend: Back
             numbers = {value: number for number, value in enumerate(dict.fromkeys((*known, *own)))}
             tables[column] = np.array([numbers[value] for value in own], np.float32)
 
-    def compute(part: tuple[int, int]) -> Ints:
-        block = np.array(queries.X[slice(*part)], dtype=np.float32)
+    near = choose_nearest(queries, backend)
+    keys: Ints = near.concat(_compute_part_keys, near.scatter(queries), tables)
+    return keys
+
+
+def _compute_part_keys(queries: Queries, tables: Mapping[int, Floats]) -> Ints:
+    """Return the hashes of the rows of a part whose categories have other numbers: those in the tables, by column."""
+    found, step = [], max(_PART // queries.n_features, 1)
+    for start in range(0, queries.n_docs, step):
+        block = np.array(queries.X[start : start + step], dtype=np.float32)
         for column, table in tables.items():
             codes = block[:, column]
             present = ~np.isnan(codes)
             codes[present] = table[codes[present].astype(np.int64)]
-        return compute_feature_keys(block)
-
-    step = max(_PART // queries.n_features, 1)
-    starts = range(0, queries.n_docs, step)
-    return np.concatenate(backend.each(compute, [(start, min(start + step, queries.n_docs)) for start in starts]))
+        found.append(compute_feature_keys(block))
+    return np.concatenate(found)
 
 
 def compute_feature_keys(X: Floats) -> Ints:

@@ -14,10 +14,11 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.optional_imports import require
 from rankwright.basics.synonyms import find_synonym
-from rankwright.data.categories import list_categorical
 from rankwright.data.queries import Queries
-from rankwright.optimisers.functional_gradient import round_for_exact_sums
-from rankwright.scorers.lightgbm_text import Forest, are_valid_names
+from rankwright.optimisers.functional_gradient import TreeTarget, round_for_exact_sums
+from rankwright.optimisers.weak.binned_documents import BinnedDocuments, bin_documents
+from rankwright.runtime.backends import Backend
+from rankwright.scorers.lightgbm_text import Forest
 
 _OF_RANKERS = (
     *("num_leaves", "learning_rate", "min_child_samples", "n_estimators", "early_stopping_rounds"),
@@ -149,26 +150,10 @@ class RegressionTree:
             LightGBM's own objective and its parameters, where trees are to be grown for it.
         """
         lgb, params = require("lightgbm"), self.to_lightgbm(n_threads, **native)
-        weight = None if queries.weight is None else np.repeat(queries.weight, queries.sizes)
-        if queries.doc_weight is not None:
-            weight = queries.doc_weight if weight is None else weight * queries.doc_weight
-        names = list(queries.features) if queries.features and are_valid_names(queries.features) else "auto"
-        with _translate_errors():
-            data = lgb.Dataset(
-                queries.X,
-                queries.y,
-                group=queries.sizes,
-                weight=weight,
-                init_score=start,
-                feature_name=names,
-                categorical_feature=list_categorical(queries.categories),
-                params=params,
-            )
-            data.construct()
-            can_split = any(data.feature_num_bin(i) > 1 for i in range(queries.n_features))
-            booster = lgb.Booster(params, data)
-            data.label = None  # LightGBM has a copy of its own
-            return TreeGrower(data, booster, can_split, self.is_random)
+        with translate_errors():
+            binned = bin_documents(queries, params) if start is None else BinnedDocuments.of(queries, params, start)
+            booster = lgb.Booster(params, binned.data)
+            return TreeGrower(binned.data, booster, bool(binned.used.any()), self.is_random)
 
 
 class TreeGrower:
@@ -187,6 +172,10 @@ class TreeGrower:
         """
         target = [each if each.dtype == np.float32 else round_for_exact_sums(each) for each in (gradient, curvature)]
         return self._update(fobj=lambda scores, data: target)
+
+    def fit_target(self, target: TreeTarget, backend: Backend) -> Forest | None:
+        """Return the tree along the gradients of a target, as ``fit`` does."""
+        return self.fit(*target.collect(backend))
 
     def fit_own_objective(self) -> Forest | None:
         """Return the next tree of LightGBM's own objective."""
@@ -216,7 +205,7 @@ class TreeGrower:
     def _update(self, **how: Any) -> Forest | None:
         if not self.can_split:
             return None
-        with _translate_errors():
+        with translate_errors():
             self.booster.update(**how)
         tree = Forest.constant(self.data.num_feature())
         if self.booster.num_trees() > self.n_trees:  # LightGBM has a first tree in any case
@@ -226,7 +215,7 @@ class TreeGrower:
 
 
 @contextmanager
-def _translate_errors() -> Iterator[None]:
+def translate_errors() -> Iterator[None]:
     """Raise LightGBM's errors inside the block as InputError."""
     errors = require("lightgbm").basic.LightGBMError
     try:

@@ -25,14 +25,17 @@ class BestFeature:
         E, with values in [0, 1]; its own tie rule decides between documents with equal features.
     signed : bool
         Whether a feature may also rank in ascending order.
+    features : tuple of int, optional
+        The features to choose from; all by default.
     """
 
     measure: Measure
     signed: bool = False
+    features: tuple[int, ...] | None = None
 
     def prepare(self, shards: Shards[Queries], backend: Backend) -> PreparedBestFeature:
         """Compute E(q, x_k) for all queries and candidates."""
-        values = backend.concat(_measure_features, shards, self.measure, self.signed)
+        values = backend.concat(_measure_features, shards, self.measure, self.signed, self.features)
         counted = ~np.isnan(values[:, 0])  # a query that does not count is NaN for every feature
         return PreparedBestFeature(np.where(counted[:, None], values, 0.0), counted)
 
@@ -59,10 +62,11 @@ class PreparedBestFeature:
         return weights / (weights.sum() or 1.0)
 
 
-def _measure_features(queries: Queries, measure: Measure, signed: bool) -> Floats:
+def _measure_features(
+    queries: Queries, measure: Measure, signed: bool, features: tuple[int, ...] | None = None
+) -> Floats:
     """Return the measure of each feature's ranking on each query; negated features too if ``signed``."""
-    prepared = measure.prepare(queries)
-    columns = [prepared.values(Feature(k)(queries.X), Serial()) for k in range(queries.n_features)]
-    if signed:
-        columns += [prepared.values(Feature(k, -1)(queries.X), Serial()) for k in range(queries.n_features)]
+    prepared, wanted = measure.prepare(queries), range(queries.n_features) if features is None else features
+    signs = (1, -1) if signed else (1,)
+    columns = [prepared.values(Feature(k, sign)(queries.X), Serial()) for sign in signs for k in wanted]
     return np.column_stack(columns)

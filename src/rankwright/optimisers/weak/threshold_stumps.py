@@ -13,11 +13,12 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import GradedDocuments
 from rankwright.kernels.optimisers.feature_bins import accumulate_bins, assign_bins, find_thresholds, sum_bins
 from rankwright.kernels.scorers.stump_scores import GRAIN, add_above
-from rankwright.runtime.backends import Backend
+from rankwright.runtime.backends import Backend, choose_nearest
 from rankwright.scorers import Stumps
 
 _COLUMNS = 16  # copied and sorted at a time: as many float32 values as a cache line holds
 _ROWS = 16_384  # that one thread copies at a time
+_SENT = 1 << 22  # bytes of columns that machines send at a time
 _SLOTS_AT_A_TIME = 1 << 18
 SAME = 1e-12  # what differs by less is equal, up to rounding
 
@@ -79,8 +80,13 @@ class FeatureBins:
     def of(cls, queries: Queries, most: int | None, backend: Backend) -> FeatureBins:
         """Cut every feature into at most ``most`` bins, or wherever two documents differ if it is None."""
         limit = queries.n_docs if most is None else most
-        groups = [queries.X[:, first : first + _COLUMNS] for first in range(0, queries.n_features, _COLUMNS)]
-        cuts = [column for group in groups for column in _cut_columns(group, limit, backend)]
+        near = choose_nearest(queries, backend)
+        shards, size = near.scatter(queries), _COLUMNS
+        if queries.backend is not None:  # whose columns come from other machines
+            size = min(max(_SENT // (np.dtype(np.float32).itemsize * queries.n_docs), 1), _COLUMNS)
+        groups = (slice(first, first + size) for first in range(0, queries.n_features, size))
+        found = (_cut_columns(near.gather(_take_columns, shards, own), limit, near) for own in groups)
+        cuts = [column for group in found for column in group]
         starts = np.concatenate([[0], np.cumsum([len(column) + 2 for column in cuts])])
         ends = np.full(2, np.nan, dtype=np.float32)
         return cls(starts.astype(np.int64), np.concatenate([piece for column in cuts for piece in (column, ends)]))
@@ -144,17 +150,25 @@ class FeatureBins:
         return np.split(features, np.flatnonzero(np.diff(group)) + 1)
 
 
-def _cut_columns(X: Floats, most: int, backend: Backend) -> list[Floats]:
-    """Return the thresholds of each column of a matrix, for at most ``most`` bins.
+def _take_columns(queries: Queries, columns: slice) -> Floats:
+    """Return some features of the documents."""
+    return queries.X[:, columns]
+
+
+def _cut_columns(parts: Sequence[Floats], most: int, backend: Backend) -> list[Floats]:
+    """Return the thresholds of each column of a matrix, given as parts of its rows, for at most ``most`` bins.
 
     The columns are copied and sorted together, so that the memory does not grow with the number of threads.
     """
-    columns = np.empty(X.shape[::-1], X.dtype)
+    ends = np.cumsum([len(part) for part in parts]).tolist()
+    columns = np.empty((parts[0].shape[1], ends[-1]), parts[0].dtype)
 
-    def copy_rows(start: int) -> None:
-        columns[:, start : start + _ROWS] = X[start : start + _ROWS].T
+    def copy_rows(at: int) -> None:
+        own = columns[:, ends[at] - len(parts[at]) : ends[at]]
+        for start in range(0, len(parts[at]), _ROWS):
+            own[:, start : start + _ROWS] = parts[at][start : start + _ROWS].T
 
-    backend.each(copy_rows, range(0, len(X), _ROWS))
+    backend.each(copy_rows, range(len(parts)))
     return backend.each(lambda values: _cut_column(values, most), list(columns))
 
 
@@ -164,7 +178,7 @@ def _cut_column(values: Floats, most: int) -> Floats:
     Where values are missing, a threshold below all values splits known from missing.
     """
     values.sort()  # NaN comes last
-    known = values[: np.searchsorted(values, np.nan)]
+    known = values[: np.searchsorted(values, values.dtype.type(np.nan))]
     if len(known) == len(values) or not len(known) or known[0] == np.finfo(np.float32).min:
         return find_thresholds(known, most)
     below = np.nextafter(known[:1], np.float32(-np.inf))

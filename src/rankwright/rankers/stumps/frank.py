@@ -76,10 +76,10 @@ class FRank(StumpRanker):
         smoothing = check_number("smoothing", self.smoothing, least=_LEAST_SMOOTHING)
         recorder = RoundRecorder[None](deadline=Deadline(self.max_seconds))
         stages = _FidelityStages(train, valid, measure, check_bins(self.max_bins), smoothing, backend)
+        recorder.make_scorer = lambda: sum_stumps(stages.stumps[: recorder.n_kept], missing=stages.takes_missing)
         self._boost(stages, stages.restore, train, recorder)
-        scorer = sum_stumps(stages.stumps[: recorder.n_kept], missing=stages.takes_missing)
         reason = "no threshold of a feature orders more pairs rightly than wrongly"
-        return FitResult(scorer, recorder.finish(), recorder.deadline.explain(), reason)
+        return FitResult(recorder.make_scorer(), recorder.finish(), recorder.deadline.explain(), reason)
 
 
 _LEAST_SMOOTHING = 1e-9  # below, rounding of the sums would show in alpha

@@ -66,16 +66,17 @@ class RankBoost(StumpRanker):
     pair_weighting: str = "pair"
 
     allow_nan: ClassVar[bool] = True
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"pair_weighting": ("pair", "query")}
 
     def _fit(self, train: Queries, valid: Queries | None, measure: Measure, backend: Backend) -> FitResult:
         self._check_additive()
         check_among("pair_weighting", self.pair_weighting, ("pair", "query"))
         recorder = RoundRecorder[None](deadline=Deadline(self.max_seconds))
         stages = _ExponentialStages(train, valid, measure, check_bins(self.max_bins), self.pair_weighting, backend)
+        recorder.make_scorer = lambda: sum_stumps(stages.stumps[: recorder.n_kept], missing=stages.takes_missing)
         self._boost(stages, stages.restore, train, recorder)
-        scorer = sum_stumps(stages.stumps[: recorder.n_kept], missing=stages.takes_missing)
         reason = "no threshold of a feature orders more pairs rightly than wrongly"
-        return FitResult(scorer, recorder.finish(), recorder.deadline.explain(), reason)
+        return FitResult(recorder.make_scorer(), recorder.finish(), recorder.deadline.explain(), reason)
 
 
 _NOTHING_LEFT = 1e-12  # of the loss

@@ -16,10 +16,11 @@ from rankwright.data.queries import Queries
 from rankwright.kernels.objectives.graded_pairs import GradedDocuments
 from rankwright.measures import Measure, PreparedMeasure, weighted_mean
 from rankwright.objectives.pairwise_objectives import compute_pair_weights, count_query_pairs, sort_by_grade
-from rankwright.optimisers.weak.threshold_stumps import BinCut, BinnedShard, FeatureBins, Stump
+from rankwright.optimisers.weak.threshold_stumps import BinCut, BinnedShard, FeatureBins, Stump, sum_stumps
 from rankwright.rankers.boosting import BoostingRanker, read_value
 from rankwright.rankers.fit_memory import DataSize, estimate_bins
 from rankwright.runtime.backends import Backend, Shards
+from rankwright.runtime.shared_preparations import prepare_once
 
 _LARGEST = float(np.finfo(np.float32).max)
 _LARGEST_STEP = 20.0
@@ -79,6 +80,7 @@ class StumpRanker(BoostingRanker):
     max_bins: int | None = 255
 
     is_doc_weighted: ClassVar[bool] = True
+    takes_distributed: ClassVar[bool] = True
 
     def _more_memory(self, size: DataSize) -> float:
         return estimate_bins(size, self.max_bins)
@@ -115,7 +117,7 @@ class StumpStages(ABC):
         backend: Backend,
     ) -> None:
         self.backend, self.stumps = backend, list[Stump]()
-        self.bins = FeatureBins.of(train, n_bins, backend)
+        self.bins = prepare_once(train, ("stump bins", n_bins), lambda: FeatureBins.of(train, n_bins, backend))
         shards = backend.scatter(train)
         self.pair_weight = float(backend.sum(_sum_pair_weights, shards, pair_weighting))
         parts = backend.apply(
@@ -177,7 +179,7 @@ class StumpStages(ABC):
         }
         if self.valid is not None:
             queries, prepared, scores = self.valid
-            scores += stump(queries.X)
+            scores += queries.compute_scores(sum_stumps([stump], missing=True))
             record["valid"] = weighted_mean(prepared.values(scores, self.backend), queries.query_weight)
         return record
 

@@ -1,0 +1,36 @@
+"""A Dask cluster that tests can kill."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+
+class Cluster:
+    """A Dask scheduler and a worker, as processes of their own."""
+
+    def __init__(self, folder) -> None:
+        start = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
+        file = folder / "scheduler.json"
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.processes = [subprocess.Popen([*start, "--scheduler-file", str(file)], **quiet)]
+        start = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        self.processes.append(subprocess.Popen([*start, "--scheduler-file", str(file)], **quiet))
+        deadline = time.monotonic() + 60
+        while not file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.address = json.loads(file.read_text())["address"]
+
+    def kill_scheduler(self) -> None:
+        self.processes[0].send_signal(signal.SIGKILL)
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_) -> None:
+        for process in self.processes:
+            process.kill()
+            process.wait()
