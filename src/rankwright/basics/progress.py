@@ -35,6 +35,20 @@ def report(what: str, done: int, total: int) -> None:
 
 
 @contextmanager
+def listen_also(listener: Listener) -> Iterator[None]:
+    """Send every report inside the block to ``listener``, and to the listener that there was."""
+    outer = _listener.get()
+
+    def tell_both(what: str, done: int, total: int) -> None:
+        listener(what, done, total)
+        if outer is not None:
+            outer(what, done, total)
+
+    with listen(tell_both):
+        yield
+
+
+@contextmanager
 def add_label(label: str) -> Iterator[None]:
     """Put ``label`` before the name of all work whose progress is reported inside the block."""
     listener = _listener.get()

@@ -6,7 +6,10 @@ documentation find it in ``RANKERS``.
 
 from rankwright.basics.errors import InputError, suggest
 from rankwright.rankers.base import Ranker as Ranker
+from rankwright.rankers.blend.auto_ranker import AutoRanker as AutoRanker
+from rankwright.rankers.blend.blend import Blend as Blend
 from rankwright.rankers.bounds.adarank import AdaRank as AdaRank
+from rankwright.rankers.bounds.dorm import DORM as DORM
 from rankwright.rankers.bounds.permurank import PermuRank as PermuRank
 from rankwright.rankers.bounds.ranksvm import RankSVM as RankSVM
 from rankwright.rankers.bounds.svm_map import SVMMap as SVMMap
@@ -26,10 +29,12 @@ from rankwright.rankers.networks.neural_ranker import NeuralRanker as NeuralRank
 from rankwright.rankers.networks.training_options import TrainingOptions as TrainingOptions
 from rankwright.rankers.smooth.bayesrank import BayesRank as BayesRank
 from rankwright.rankers.smooth.smoothrank import SmoothRank as SmoothRank
+from rankwright.rankers.smooth.softrank import SoftRank as SoftRank
 from rankwright.rankers.stumps.frank import FRank as FRank
 from rankwright.rankers.stumps.rankboost import RankBoost as RankBoost
 from rankwright.rankers.trees.boosted_trees import BoostedTrees as BoostedTrees
 from rankwright.rankers.trees.directrank_trees import DirectRankTrees as DirectRankTrees
+from rankwright.rankers.trees.gbrank import GBRank as GBRank
 from rankwright.rankers.trees.lambdamart import LambdaMART as LambdaMART
 from rankwright.rankers.trees.mart import MART as MART
 

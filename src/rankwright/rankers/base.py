@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 from numpy.typing import ArrayLike, NDArray
@@ -21,18 +22,21 @@ from rankwright.basics.errors import (
     quote,
     warn,
 )
+from rankwright.basics.html_tables import format_html_table
 from rankwright.data.categories import Categories, join_categories
 from rankwright.data.queries import Queries
-from rankwright.data.row_hashes import SeenQueries, sort_by_content
+from rankwright.data.row_hashes import LARGEST, SeenQueries, sort_by_content
 from rankwright.measures import Measure, check_counted, parse_measure
-from rankwright.models.model import Model, to_json_value
+from rankwright.models.model import Model, group_for_ranking, list_model_facts, to_json_value
 from rankwright.objectives.upper_bounds import UpperBound
 from rankwright.rankers.fit_memory import FIXED, DataSize, check_memory, estimate_copies
 from rankwright.rankers.fit_result import FitResult as FitResult
 from rankwright.rankers.fit_result import check_finite, warn_if_degenerate_or_unconverged
-from rankwright.rankers.input_checks import QueryEstimator, check_number, is_changed, refuse_arguments
+from rankwright.rankers.input_checks import QueriesLike, QueryEstimator, is_changed, refuse_arguments
 from rankwright.rankers.parameter_names import ComposedDocstring
+from rankwright.rankers.training_watch import TrainingWatch
 from rankwright.runtime.backends import Backend, Serial, resolve
+from rankwright.runtime.shared_preparations import prepare_once
 from rankwright.scorers import Scorer
 from rankwright.scorers.linear import QueryScaling, check_scale
 
@@ -96,6 +100,8 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
     searches_weights: ClassVar[bool] = False  # training searches the measure along single weights
     is_doc_weighted: ClassVar[bool] = False  # its loss is a sum over documents or pairs that uses ``doc_weight``
     keeps_last: ClassVar[bool] = False  # the model is the last round, an optimum, and not the best one by validation
+    pools_valid: ClassVar[bool] = False  # validation queries join training; the choice is by ``estimate_``, not by them
+    unsaved: ClassVar[frozenset[str]] = frozenset()  # parameters that say nothing about the model
     bytes_per_doc: ClassVar[int] = 180  # of memory that a fit takes beside the data, measured and rounded up
 
     measure: str | Measure = "ndcg@10"
@@ -143,8 +149,8 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         raise InputError(
             f"the documents have weights; {what} takes none: its loss is of whole rankings, not a sum over documents "
             "or pairs (an objective of your own says takes_doc_weight = True if it uses queries.doc_weight). Leave "
-            "them out (queries.replace(doc_weight=None)), weight queries instead, or use Regression, MART, RankNet, "
-            "RankSVM, RankBoost or FRank, or another objective"
+            "them out (queries.replace(doc_weight=None)), weight queries instead, or use Regression, MART, GBRank, "
+            "RankNet, RankSVM, RankBoost or FRank, or another objective"
         )
 
     def _earlier_categories(self, train: Queries) -> Categories | None:
@@ -164,7 +170,7 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
-        valid: Queries | None = None,
+        valid: QueriesLike | None = None,
         **other: Any,
     ) -> Self:
         """Train on judged queries.
@@ -178,9 +184,10 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         qid : array-like of shape (n_docs,)
             Query ids in any order. Without them all documents count as one query, and ``MissingQueryIdWarning`` is
             issued.
-        valid : Queries, optional
-            Validation queries: the round that is best on them by the ranker's measure is kept, unless training ends
-            at an optimum. Without them the last round is kept; AdaRank keeps the best one on training queries.
+        valid : Queries or (X, y, qid), optional
+            Validation queries, also as a tuple of arrays or data frames like those of training. The round that is
+            best on them by the ranker's measure is kept, unless training ends at an optimum. Without them the last
+            round is kept; AdaRank keeps the best one on training queries.
         **other
             Anything else is an error; ``sample_weight`` is one that names the way to weight documents.
         """
@@ -188,9 +195,13 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         with collect_warnings(issue=True) as found:
             with self._restore_on_failure():
                 task = self._prepare_fit(X, y, qid, valid)
-                outcome = self._fit(task.train, task.valid, task.measure, task.backend)
+                with self._make_watch(task) as watch:
+                    outcome = self._fit(task.train, task.valid, task.measure, task.backend)
+                if watch.should_stop:
+                    outcome = outcome._replace(unconverged=None)  # it ended where it was told to
                 self._store_result(task, outcome)
             self.fit_warnings_ = found
+            watch.warn_if_interrupted()
             warn_if_degenerate_or_unconverged(outcome, type(self).__name__, task.train)
         return self
 
@@ -214,30 +225,36 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
 
     def _check_common(self) -> None:
         """Raise InputError for a parameter of many rankers that is wrong on any data."""
-        scale, max_seconds = getattr(self, "scale", None), getattr(self, "max_seconds", None)
+        scale = getattr(self, "scale", None)
         if scale is not None:
             check_scale(scale)
-        if max_seconds is not None:
-            check_number("max_seconds", max_seconds, least=0.0)
+
+    def _make_watch(self, task: FitInput) -> TrainingWatch:
+        """Return what watches the rounds of a fit; nobody does by default."""
+        return TrainingWatch(type(self).__name__, (), 0, partial(self._build_model, task))
 
     @contextmanager
     def _restore_on_failure(self) -> Iterator[None]:
-        """Restore the fitted attributes of the last fit if fitting fails."""
+        """Restore the attributes of the last fit if fitting fails."""
         state: dict[str, Any] = self.__dict__
-        before = {name: state[name] for name in SET_BY_VALIDATION if name in state}
+        before = dict(state)
         try:
             yield
         except BaseException:
-            for name in SET_BY_VALIDATION:
-                state.pop(name, None)
+            state.clear()
             state.update(before)
             raise
 
-    def _prepare_fit(self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, valid: Queries | None) -> FitInput:
+    def _prepare_fit(
+        self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, validation: QueriesLike | None
+    ) -> FitInput:
         """Check everything and do per-query scaling."""
         self._check_common()
         measure, train = parse_measure(self.measure), self._group_training_rows(X, y, qid)
-        check_memory(self, DataSize.of(train))
+        valid = self._group_validation_rows(validation)
+        backend = resolve(self.backend, train, valid)
+        if train.backend is None:
+            check_memory(self, DataSize.of(train))
         self._check_sets(train, valid)
         self._check_doc_weight(train, measure)
         train = train.with_categories(
@@ -247,14 +264,16 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         for parameter, why in self._find_ineffective(measure, valid):
             if is_changed(self, parameter):
                 warn(f"{type(self).__name__}: {parameter} has no effect here: {why}", IneffectiveParameterWarning)
-        backend = resolve(self.backend)
         train, valid = train.grouped(), None if valid is None else valid.grouped()
         measure = measure.with_max_grade(max(part.max_grade for part in (train, valid) if part is not None))
         for part, what in ((train, "training"), (valid, "validation")):
             if part is not None:
                 check_counted(measure, part, what)
         seen = None if qid is None and not isinstance(X, Queries) else SeenQueries.of(train)
-        train = sort_by_content(train, backend) if self._sorts_rows() else train
+        if self._sorts_rows():
+            rows = train
+            n_bytes = 0 if rows.X.nbytes > LARGEST else rows.X.nbytes  # such rows are not copied
+            train = prepare_once(rows, "rows by content", lambda: sort_by_content(rows, backend), n_bytes)
         scaling = QueryScaling() if getattr(self, "scale", None) == "query" else None
         if scaling is not None:
             train, valid = scaling(train), None if valid is None else scaling(valid)
@@ -262,19 +281,31 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
 
     def _store_result(self, task: FitInput, outcome: FitResult) -> None:
         """Store the result of training as fitted attributes."""
-        name, params, train = type(self).__name__, to_json_value(self.get_params(deep=False)), task.train
-        check_finite(outcome, name, train)
-        scorer, history, d = outcome.scorer, outcome.history, train.n_features
-        about = train.features, task.scaling, history, train.categories
-        self.model_ = Model(name, params, str(task.measure), scorer, d, *about)
-        self.measure_, self.scorer_, self.history_ = task.measure, scorer, history
-        self.n_features_in_, self.n_queries_ = d, len(train)
+        train = task.train
+        check_finite(outcome, type(self).__name__, train)
+        self.model_ = self._build_model(task, outcome.scorer, outcome.history)
+        self.measure_, self.scorer_, self.history_ = task.measure, outcome.scorer, outcome.history
+        self.n_features_in_, self.n_queries_ = train.n_features, len(train)
         self._seen = task.seen
+
+    def _build_model(self, task: FitInput, scorer: Scorer, history: list[dict[str, Any]]) -> Model:
+        """Return the model of a scorer that was trained on these queries."""
+        given, train = self.get_params(deep=False), task.train
+        params = to_json_value({name: value for name, value in given.items() if name not in self.unsaved})
+        about = train.features, task.scaling, history, train.categories
+        return Model(type(self).__name__, params, str(task.measure), scorer, train.n_features, *about)
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None) -> Floats:
         """Return a float64 score per row, in the caller's order; larger is ranked earlier.
 
         ``qid`` is needed with arrays under ``scale="query"`` only.
+
+        Parameters
+        ----------
+        X : Queries, or array-like, data frame or sparse matrix of shape (n_docs, n_features)
+            The documents.
+        qid : array-like of shape (n_docs,), optional
+            Query ids; needed under ``scale="query"`` only.
         """
         model = self.to_model()
         # of anything but a matrix of floats, scikit-learn checks types and names
@@ -287,9 +318,24 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         matrix, categories = self._validate_matrix(X, reset=False)
         return model.group_documents(matrix, qid, categories)
 
-    def rank(self, queries: Queries, k: int | None = None) -> dict[Any, NDArray[Any]]:
-        """Return by query id its documents in ranked order, at most ``k``: their ids, or their row numbers."""
-        return self.to_model().rank(queries, k)
+    def rank(self, X: Any, k: int | None = None, *, qid: ArrayLike | None = None) -> dict[Any, NDArray[Any]]:
+        """Return by query id its documents in ranked order, at most ``k``: their ids, or their row numbers.
+
+        Parameters
+        ----------
+        X : Queries, or array-like, data frame or sparse matrix of shape (n_docs, n_features)
+            The documents. Rows are numbered from 0, in the caller's order.
+        k : int, optional
+            The number of documents of each query; None returns all.
+        qid : array-like of shape (n_docs,)
+            Query ids in any order; not with a ``Queries``.
+        """
+        model = self.to_model()
+        if isinstance(X, Queries):
+            return model.rank(X, k, qid=qid)
+        matrix, categories = self._validate_matrix(X, reset=False)
+        names = getattr(self, "feature_names_in_", None)
+        return model.rank(group_for_ranking(matrix, qid, features=names, categories=categories), k)
 
     def score(
         self, X: Any, y: ArrayLike | None = None, *, qid: ArrayLike | None = None, sample_weight: None = None
@@ -300,6 +346,17 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         as of ``KFold``, may have cut them apart.
 
         ``sample_weight`` exists because ``Pipeline.score`` passes it; give weights to ``Queries`` instead.
+
+        Parameters
+        ----------
+        X : Queries, or array-like, data frame or sparse matrix of shape (n_docs, n_features)
+            The documents.
+        y : array-like of shape (n_docs,)
+            Relevance grades; not with a ``Queries``.
+        qid : array-like of shape (n_docs,)
+            Query ids; not with a ``Queries``.
+        sample_weight : None
+            An argument that scikit-learn passes; anything but None is an error.
         """
         check_is_fitted(self)
         if sample_weight is not None:
@@ -324,6 +381,23 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         """Return what is saved: scorer, scaling, measure, parameters, feature names and history, as of the fit."""
         check_is_fitted(self)
         return self.model_
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the facts of the model or, before a fit, the parameters."""
+        name = type(self).__name__
+        if self.__sklearn_is_fitted__():
+            facts = [*list_model_facts(self.model_), ("training queries", f"{self.n_queries_:,}")]
+            estimate = getattr(self, "estimate_", None)
+            if estimate is not None:
+                range_ = f"[{estimate.low:.4f}, {estimate.high:.4f}]"
+                facts.insert(1, (f"{self.measure_} on new queries, estimated", f"{estimate.mean:.4f} {range_}"))
+            return format_html_table(name, ["", ""], facts)
+        rows = [(parameter, str(value)) for parameter, value in self.get_params(deep=False).items()]
+        return format_html_table(f"{name}, not fitted", ["parameter", "value"], rows)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return text and HTML for notebooks, in place of scikit-learn's diagram."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

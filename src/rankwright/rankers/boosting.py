@@ -39,6 +39,11 @@ class AdditiveRanker(ScaledRanker, IterativeRanker):
     warm_start: bool = False
     init_model: str | os.PathLike[str] | None = None
 
+    @property
+    def is_stagewise(self) -> bool:
+        """Whether the first weak rankers are the model that fewer rounds would have made."""
+        return True
+
     def _check_additive(self) -> None:
         """Raise InputError if one of these parameters is wrong."""
         check_whole("n_estimators", self.n_estimators, least=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,11 +13,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import collect_warnings
+from rankwright.basics.errors import IneffectiveParameterWarning, collect_warnings, warn
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.rankers.base import SET_BY_VALIDATION, FitResult, Ranker
+from rankwright.rankers.base import SET_BY_VALIDATION, FitInput, FitResult, Ranker
 from rankwright.rankers.fit_result import warn_if_degenerate_or_unconverged
+from rankwright.rankers.input_checks import QueriesLike, check_number
+from rankwright.rankers.training_watch import Callback, TrainingWatch, check_callbacks, check_verbose
 from rankwright.runtime.backends import Backend
 from rankwright.scorers import Linear
 
@@ -49,16 +52,41 @@ class SeededRanker(Ranker):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class IterativeRanker(Ranker):
-    """A ranker with the parameter ``max_seconds``: a limit on the time of its iterations.
+    """A ranker that trains in rounds, which can be watched, and ended after any of them.
 
     Parameters
     ----------
     max_seconds : float, optional
         Stop training after this many seconds and keep what there is, with a warning. The model then depends on the
         speed of the machine.
+    callbacks : sequence of callable, optional
+        Functions that are called with a ``TrainingRound`` after each round that ``history_`` records. If one returns
+        True, training stops, and the model is what it would be with a time limit. They are not saved with the model.
+    verbose : int
+        0 prints nothing; 1 prints the round, its measure and the time left about once a second, on standard error;
+        2 prints every round.
     """
 
+    unsaved: ClassVar[frozenset[str]] = frozenset({"callbacks", "verbose"})
+
     max_seconds: float | None = None
+    callbacks: Sequence[Callback] | None = None
+    verbose: int = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without callbacks: they may hold files and connections, and stay in this process."""
+        return {**super().__getstate__(), "callbacks": None}
+
+    def _check_common(self) -> None:
+        super()._check_common()
+        if self.max_seconds is not None:
+            check_number("max_seconds", self.max_seconds, least=0.0)
+        check_callbacks(self.callbacks)
+        check_verbose(self.verbose)
+
+    def _make_watch(self, task: FitInput) -> TrainingWatch:
+        build = partial(self._build_model, task)
+        return TrainingWatch(type(self).__name__, check_callbacks(self.callbacks), check_verbose(self.verbose), build)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -86,6 +114,8 @@ class LinearModelRanker(ScaledRanker):
     coef_ : array of shape (n_features,)
         The weights of the features as given, not of the scaled ones.
     """
+
+    takes_distributed: ClassVar[bool] = True
 
     @property
     def coef_(self) -> Floats:
@@ -126,7 +156,7 @@ class PathRanker(Ranker):
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
-        valid: Queries | None = None,
+        valid: QueriesLike | None = None,
     ) -> list[Self]:
         """Fit copies of this ranker, one for each value of the parameter that ``path_parameter`` names.
 
@@ -134,13 +164,13 @@ class PathRanker(Ranker):
         ----------
         values : sequence
             The values, in any order.
-        X, y, qid, valid
-            As in ``fit``.
+        X, y, qid, valid : Queries or arrays
+            As in ``fit``; ``valid`` is a ``Queries`` or (X, y, qid).
 
         Returns
         -------
         list of rankers
-            In the order of the values. The ranker itself is not changed.
+            In the order of the values. The ranker itself is not changed. Callbacks are not called.
         """
         values = list(values)
         rankers: list[Self] = [clone(self).set_params(**{self.path_parameter: value}) for value in values]
@@ -152,6 +182,12 @@ class PathRanker(Ranker):
             # equal values are solved once, so that they have one answer
             firsts = [next(k for k, other in enumerate(values) if _is_same(other, value)) for value in values]
             different = sorted(set(firsts))
+            if getattr(first, "callbacks", None):
+                warn(
+                    f"{type(first).__name__}: callbacks have no effect in fit_path, which trains for several values "
+                    f"at once; call fit for each value of {self.path_parameter}",
+                    IneffectiveParameterWarning,
+                )
             found = first._fit_path([values[k] for k in different], task.train, task.valid, task.measure, task.backend)
         outcomes = dict(zip(different, found, strict=True))
         for ranker, value, outcome in zip(rankers, values, map(outcomes.__getitem__, firsts), strict=True):

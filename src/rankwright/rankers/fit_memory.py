@@ -13,6 +13,7 @@ from rankwright.data.queries import Queries
 from rankwright.data.row_hashes import LARGEST
 from rankwright.rankers.input_checks import is_changed
 from rankwright.runtime.process_limits import read_available_memory
+from rankwright.runtime.shared_preparations import MAX_SHARED
 
 if TYPE_CHECKING:
     from rankwright.rankers.base import Ranker
@@ -60,6 +61,14 @@ def estimate_bins(size: DataSize, max_bins: int | None) -> float:
     if max_bins is None:
         return _SLOT * size.n_values
     return (1 if max_bins < 256 else 2 if max_bins < 65_536 else VALUE) * size.n_values
+
+
+def estimate_shared(size: DataSize) -> float:
+    """Return the bytes of what the fits of a blend share: sorted rows and the bin of each value, of about five folds.
+
+    They are kept up to a limit; the bins of one fold are kept in any case.
+    """
+    return min(max(MAX_SHARED, size.n_values), 5 * (VALUE + 1) * size.n_values)
 
 
 def estimate_trees(size: DataSize, num_leaves: int, params: Mapping[str, Any], per_doc: int) -> float:

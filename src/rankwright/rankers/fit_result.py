@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import DegenerateModelWarning, InputError, warn
 from rankwright.data.queries import Queries
+from rankwright.runtime.backends import Serial, choose_nearest
 from rankwright.scorers import Scorer
 
 _FIRST_DOCS = 1_000  # that are scored at first to see whether a model ranks anything
+_FEW_DOCS = 10_000  # of the first queries, up to which they are scored before all others
 
 
 class FitResult(NamedTuple):
@@ -42,7 +45,7 @@ def check_finite(outcome: FitResult, name: str, train: Queries) -> None:
     scorer = outcome.scorer
     linear = scorer.linear
     finite = linear is None or bool(np.isfinite([*linear.coef, linear.intercept]).all())
-    if not finite or not np.isfinite(scorer(train.X[:_FIRST_DOCS])).all():
+    if not finite or not np.isfinite(scorer(_read_first(train, _FIRST_DOCS))).all():
         raise InputError(
             f"{name} ended with a model that is not finite: numbers became too large in training. Expected parameters, "
             "grades and features of ordinary size; scale them down"
@@ -52,8 +55,7 @@ def check_finite(outcome: FitResult, name: str, train: Queries) -> None:
 def warn_if_degenerate_or_unconverged(outcome: FitResult, name: str, train: Queries) -> None:
     """Warn if a trained model learned nothing from its queries, or if training did not converge."""
     nothing = _explain_unlearnable(train)
-    scored = ((outcome.scorer(part.X)[:, None], part) for part in _split_growing(train))
-    if nothing is None and not any(_differ_within_query(scores, part) for scores, part in scored):
+    if nothing is None and not _ranks_any(outcome.scorer, train):
         nothing = _explain_equal_scores(outcome, train)
     if nothing is not None:
         warn(f"{name} learned no ranking: {nothing}", DegenerateModelWarning)
@@ -88,15 +90,36 @@ def _explain_unlearnable(train: Queries) -> str | None:
 
 def _explain_equal_scores(outcome: FitResult, train: Queries) -> str:
     """Return why the model gives equal scores to all documents of each query."""
-    if not any(_differ_within_query(part.X, part) for part in _split_growing(train)):
+    near = choose_nearest(train, Serial())
+    if not any(near.gather(_has_varying_feature, near.scatter(train))):
         return "no feature differs between the documents of any training query"
     equal = "all documents of a query have equal scores"
     return f"{equal}, since {outcome.reason}" if outcome.reason is not None else f"{equal} in every training query"
 
 
-def _differ_within_query(columns: Any, queries: Queries) -> bool:
+def _read_first(train: Queries, n_docs: int) -> Floats:
+    """Return the features of the first documents, at most ``n_docs``."""
+    return train.read_rows(np.arange(min(n_docs, train.n_docs)))
+
+
+def _ranks_any(scorer: Scorer, train: Queries) -> bool:
+    """Return whether scores differ between documents of one query; a few queries are looked at first."""
+    indptr = train.indptr
+    few = indptr[: max(int(np.searchsorted(indptr, _FIRST_DOCS, side="right")), 2)]
+    n_docs = int(few[-1])
+    if n_docs <= _FEW_DOCS and _differ_within_query(scorer(_read_first(train, n_docs))[:, None], few):
+        return True
+    return _differ_within_query(train.compute_scores(scorer)[:, None], indptr)
+
+
+def _has_varying_feature(queries: Queries) -> bool:
+    """Return whether any feature differs between documents of one query."""
+    return any(_differ_within_query(part.X, part.indptr) for part in _split_growing(queries))
+
+
+def _differ_within_query(columns: Any, indptr: Ints) -> bool:
     """Return whether any column differs between documents of one query; missing values count as equal."""
-    first = np.repeat(columns[queries.indptr[:-1]], queries.sizes, axis=0)
+    first = np.repeat(columns[indptr[:-1]], np.diff(indptr), axis=0)
     return bool(((columns != first) & ~(np.isnan(columns) & np.isnan(first))).any())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,9 @@ from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
 from rankwright.models.model import CATEGORY_RANKERS, check_complete, check_features
 from rankwright.rankers.parameter_names import CheckedNames
+
+# Judged queries: a Queries, or features, grades and query ids.
+QueriesLike: TypeAlias = Queries | tuple[Any, ArrayLike, ArrayLike]
 
 MOST = 2**31 - 1  # the largest count of rounds, restarts and the like: arrays take no larger one
 _LARGEST = 1e100  # the largest of all other numbers: products of larger ones are infinite
@@ -112,6 +115,7 @@ class QueryEstimator(CheckedNames):
 
     allow_nan: ClassVar[bool] = False
     takes_categories: ClassVar[bool] = False  # whether features may be categorical
+    takes_distributed: ClassVar[bool] = False  # whether features may stay on the workers of a cluster in training
 
     feature_names_in_: NDArray[Any]
 
@@ -131,12 +135,33 @@ class QueryEstimator(CheckedNames):
                 del self.feature_names_in_
             if X.features is not None:
                 self.feature_names_in_ = np.array(X.features, dtype=object)
+            self.n_features_in_ = X.n_features  # which documents for validation are compared with
             return X
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; expected relevance grades"
             )
         return self._group_rows(X, y, qid, "fit")
+
+    def _group_validation_rows(self, valid: QueriesLike | None) -> Queries | None:
+        """Return validation queries that come as (X, y, qid) as Queries, checked as training rows are."""
+        if valid is None or isinstance(valid, Queries):
+            return valid
+        try:
+            return self._group_rows(*_check_triple("valid", valid), "valid")
+        except InputError:
+            raise
+        except ValueError as error:  # of scikit-learn
+            raise InputError(f"valid: {error}") from None
+
+    def group_sets(self, train: QueriesLike, valid: QueriesLike) -> tuple[Queries, Queries]:
+        """Return training and validation queries, each of which may come as (X, y, qid), as two Queries."""
+        parts = (train,) if isinstance(train, Queries) else _check_triple("train", train)
+        grouped = self._group_training_rows(*parts, *[None] * (3 - len(parts)))
+        held_out = self._group_validation_rows(valid)
+        if held_out is None:
+            raise InputError("valid is None; expected a Queries, or (X, y, qid)")
+        return grouped, held_out
 
     def _group_rows(self, X: Any, y: ArrayLike | None, qid: ArrayLike | None, method: str) -> Queries:
         """Group rows by query; warn if they came without query ids."""
@@ -146,12 +171,17 @@ class QueryEstimator(CheckedNames):
         grades: Floats = column_or_1d(y, warn=True)
         return Queries.from_arrays(matrix, grades, ids, features=features, categories=categories)
 
+    def _explain_not_distributed(self) -> str | None:
+        """Return why training needs the features in the memory of this machine; None if they may be on a cluster."""
+        return None if self.takes_distributed else "training takes all of them at once"
+
     def _check_sets(self, train: Queries, valid: Queries | None) -> None:
+        is_distributed = any(getattr(part, "backend", None) is not None for part in (train, valid))
+        if is_distributed and (why := self._explain_not_distributed()) is not None:
+            _refuse_distributed(type(self).__name__, why)
         if train.categories is not None and not self.takes_categories:
             _refuse_categories(type(self).__name__, train)
         if valid is not None:
-            if not isinstance(valid, Queries):
-                raise InputError(f"valid is a {type(valid).__name__}; expected a Queries, as from Queries.from_arrays")
             check_features(valid, train.n_features, train.features, "training has")
         for part, what in ((train, "training"), (valid, "validation")):
             if part is not None and not self.allow_nan:
@@ -165,6 +195,30 @@ class QueryEstimator(CheckedNames):
             self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite="allow-nan"
         )
         return matrix.toarray() if hasattr(matrix, "toarray") else matrix, categories
+
+
+def _check_triple(name: str, given: Any) -> tuple[Any, ArrayLike, ArrayLike]:
+    """Return queries that come as arrays; raise InputError unless they are (X, y, qid)."""
+    if not isinstance(given, (tuple, list)) or len(given) != 3:
+        size = f" of {len(given)}" if isinstance(given, (tuple, list)) else ""
+        raise InputError(f"{name} is a {type(given).__name__}{size}; expected a Queries, or (X, y, qid)")
+    for part, what in zip(given, ("X", "y", "qid"), strict=True):
+        if part is None or isinstance(part, Queries):
+            found = "None" if part is None else "a Queries"
+            raise InputError(f"{name}: {what} is {found}; expected {name}=(X, y, qid) of arrays, or {name}=queries")
+    X, y, qid = given
+    return X, y, qid
+
+
+def _refuse_distributed(ranker: str, why: str) -> None:
+    """Raise InputError for features that are on a cluster, and say which rankers take them."""
+    from rankwright.rankers import RANKERS  # which imports this module
+
+    others = ", ".join(each.__name__ for each in RANKERS if each.takes_distributed)
+    raise InputError(
+        f"{ranker} needs the features in the memory of this machine: {why}. They are on the workers of a cluster; "
+        f"bring them here (queries.collect()), or use a ranker that trains there ({others})"
+    )
 
 
 def _refuse_categories(ranker: str, train: Queries) -> None:

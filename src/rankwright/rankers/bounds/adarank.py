@@ -80,6 +80,7 @@ class AdaRank(BoostingRanker, LinearModelRanker):
 
     has_thresholds: ClassVar[bool] = False
     bytes_per_doc: ClassVar[int] = 100
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"nonnegative": (True, False)}
 
     def _more_memory(self, size: DataSize) -> float:
         return 3.0 * 8 * size.n_queries * size.n_features * (1 if self.nonnegative else 2)
@@ -96,10 +97,10 @@ class AdaRank(BoostingRanker, LinearModelRanker):
         # its last rounds only show that no feature improves the training measure any more
         recorder = RoundRecorder[None]("best", Deadline(self.max_seconds))
         stages = _AdaRankStages(train, valid, measure, not self.nonnegative, self.scale, backend)
+        recorder.make_scorer = lambda: Linear(stages.sum_rounds(recorder.history[: recorder.n_kept]))
         self._boost(stages, stages.restore, train, recorder)
-        coef = stages.sum_rounds(recorder.history[: recorder.n_kept])
         reason = "no feature that varies has a measure above 0"
-        return FitResult(Linear(coef), recorder.finish(), recorder.deadline.explain(), reason)
+        return FitResult(recorder.make_scorer(), recorder.finish(), recorder.deadline.explain(), reason)
 
 
 _PERFECT = 1.0 - 1e-12
@@ -177,7 +178,7 @@ class _AdaRankStages:
         }
         if self.valid is not None:
             queries, prepared = self.valid
-            found = prepared.values(compute_linear_scores(queries.X, self.coef, 0.0), self.backend)
+            found = prepared.values(queries.compute_scores(Linear(self.coef)), self.backend)
             record["valid"] = weighted_mean(found, queries.query_weight)
         return record
 

@@ -38,7 +38,7 @@ class PermuRank(LinearModelRanker, ConvergentRanker):
 
     Round t minimises, over weights w of the scaled features,
 
-        1/2 ||w||^2 + C mean over queries of 1/|B| sum over b in B, c in C of (1 - E(c)) [1 - (F(b) - F(c))]_+
+        ``1/2 ||w||^2 + C mean over queries of 1/|B| sum over b in B, c in C of (1 - E(c)) [1 - (F(b) - F(c))]_+``
 
     and adds to the query's B the perfect ranking of the lowest F, and to its C the imperfect one of the highest.
 
@@ -74,7 +74,7 @@ class PermuRank(LinearModelRanker, ConvergentRanker):
 
     1. E is divided by its highest value on the query, and queries without an imperfect ranking have no loss.
     2. The pair Phi by default: under eq. (2) the demand of every perfect ranking punishes what spreads scores inside a
-       class. All perfect rankings by grade have the same F then, so that |B| = 1.
+       class. All perfect rankings by grade have the same F then, so that ``|B|`` is 1.
     3. LETOR's discount, which is equal at ranks 1 and 2, is replaced by the standard one in training.
     4. Perfect is by grade down to the last document by default. Of all rankings of the highest NDCG@10 the hardest has
        everything after rank 10 upside down, and to learn to prefer it is to learn nothing.
@@ -114,10 +114,11 @@ class PermuRank(LinearModelRanker, ConvergentRanker):
         if not measure.is_normalised:
             raise InputError(f"PermuRank needs a measure with values from 0 to 1; {measure} is not one")
         recorder = RoundRecorder[Floats](deadline=Deadline(self.max_seconds))
+        recorder.make_scorer = lambda: Linear(recorder.model)
         standard = StandardScaling.fit(train, backend)
         factor = standard.factor_for(self.scale)
         objective = measure.for_upper_bounds()
-        space = WeightSpace.of(train.X, standard.mean, factor)
+        space = WeightSpace.of(train, standard.mean, factor)
         w: Floats = np.zeros(len(space.factor))
         if self.start == "adarank":
             w = space.coordinates(fit_adarank_weights(objective, train, factor, self.scale, backend))

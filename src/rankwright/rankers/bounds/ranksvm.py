@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -13,7 +14,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.pairwise_objectives import compute_pair_weights
-from rankwright.optimisers.newton import minimise_by_newton
+from rankwright.optimisers.newton import NewtonStep, minimise_by_newton
 from rankwright.optimisers.pair_loss import PairLoss
 from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.optimisers.weight_space import WeightSpace
@@ -100,24 +101,33 @@ class RankSVM(PathRanker, LinearModelRanker, ConvergentRanker):
         deadline, standard = Deadline(self.max_seconds), StandardScaling.fit(train, backend)
         factor = standard.factor_for(self.scale)
         weight = compute_pair_weights(train, self.pair_weighting)
-        space = WeightSpace.of(train.X, standard.mean, factor)
-        pairs = train.doc_weight, weight, space.factor, space.mean, backend, train.doc_weight
-        problem = PairLoss(space.X, train.y, train.indptr, *pairs)
+        space = WeightSpace.of(train, standard.mean, factor)
+        costs = train.doc_weight, weight
+        problem = PairLoss(space.queries, *costs, space.factor, space.mean, backend, train.doc_weight)
         evaluate = Evaluator.of(train, valid, measure, backend)
         results: dict[int, FitResult] = {}
         w: Floats | None = None
         order = sorted(range(len(strengths)), key=strengths.__getitem__)
         for at in progress.track(order, "values of C", len(order)):  # from small C, whose solution is nearly known
             C, squared = strengths[at], self.loss == "squared_hinge"
-            found = minimise_by_newton(problem, C, start=w, squared=squared, tol=tol, max_iter=max_iter, stop=deadline)
-            w, recorder = found.w, RoundRecorder[Floats]("last")
-            for t, step in enumerate(found.history):
-                row: dict[str, Any] = {"round": t, "loss": step.loss, "objective": step.primal, "gap": step.gap}
-                if np.isfinite(step.smoothing):
-                    row["smoothing"] = step.smoothing
-                coef = space.weights(step.w) * factor
-                recorder.record(coef, row | evaluate(coef))
+            recorder = RoundRecorder[Floats]("last", deadline)
+            limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "stop": deadline}
+            observe = partial(_record_step, recorder, lambda w: space.weights(w) * factor, evaluate)
+            found = minimise_by_newton(problem, C, start=w, squared=squared, **limits, observe=observe)
+            w = found.w
             left = deadline.explain() or describe_gap(found.gap, found.primal, tol, len(found.history) - 1, max_iter)
             scorer, reason = Linear(space.weights(w) * factor), f"C={C:g} is too small; raise it"
             results[at] = FitResult(scorer, recorder.finish(), left, reason)
         return [results[at] for at in range(len(strengths))]
+
+
+def _record_step(
+    recorder: RoundRecorder[Floats], unscale: Callable[[Floats], Floats], evaluate: Evaluator, step: NewtonStep
+) -> None:
+    """Record a step of Newton's method, with the measure of its weights."""
+    row: dict[str, Any] = {"round": len(recorder.history), "loss": step.loss, "objective": step.primal, "gap": step.gap}
+    if np.isfinite(step.smoothing):
+        row["smoothing"] = step.smoothing
+    coef = unscale(step.w)
+    recorder.make_scorer = lambda: Linear(coef)
+    recorder.record(coef, row | evaluate(coef))

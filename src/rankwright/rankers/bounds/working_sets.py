@@ -86,10 +86,10 @@ class WorkingSets:
         backend: Backend,
         space: WeightSpace | None = None,
     ) -> None:
-        self.space = WeightSpace(train.X, np.zeros(len(factor)), factor) if space is None else space
+        self.space = WeightSpace(train, np.zeros(len(factor)), factor) if space is None else space
         self.backend, self.factor = backend, factor
         shards = backend.scatter(train)
-        in_space = backend.scatter(train.with_X(self.space.X))
+        in_space = shards if self.space.basis is None else backend.scatter(self.space.queries)
         self.parts: Shards[_RankingShard] = backend.apply(
             _prepare_shard, shards, in_space, measure, phi, perfect == "grades"
         )
@@ -119,13 +119,15 @@ class WorkingSets:
         pairs = [(b, c) for b, c in zip(self.perfect, self.imperfect, strict=True) if c.lost]
         used = [q for q, c in zip(self.live, self.imperfect, strict=True) if c.lost]
         if not pairs:
-            return PairLoss(np.zeros((1, len(self.space.factor))), np.zeros(1), np.array([0, 1]))
+            none = Queries(np.zeros((1, len(self.space.factor))), np.zeros(1), np.array([0, 1]), np.zeros(1, np.int64))
+            return PairLoss(none)
         features = np.concatenate([np.array(each.features) for pair in pairs for each in pair])
         grades = np.concatenate([np.repeat([1.0, 0.0], [len(b.lost), len(c.lost)]) for b, c in pairs])
         cost = np.concatenate([[*np.ones(len(b.lost)), *c.lost] for b, c in pairs])
         indptr = np.concatenate([[0], np.cumsum([len(b.lost) + len(c.lost) for b, c in pairs])])
         weight = self.weight[used] / np.array([len(b.lost) for b, _ in pairs])
-        return PairLoss(features, grades, indptr, cost, weight, backend=self.backend)
+        rankings = Queries(features, grades, indptr, np.arange(len(pairs)))
+        return PairLoss(rankings, cost, weight, backend=self.backend)
 
     def count_rankings(self) -> dict[str, float]:
         """Return the mean number of rankings in B and in C."""

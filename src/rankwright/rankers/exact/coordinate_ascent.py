@@ -83,7 +83,8 @@ class CoordinateAscent(RestartingRanker):
         def climb(start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
             return _climb_by_trials(data.objective, start, data.unit, self.max_iter, self.tol, deadline, rng)
 
-        kept = climb_from_starts(data, starts / np.where(sums > 0.0, sums, 1.0), rng, climb, attrgetter("value"))
+        starts = starts / np.where(sums > 0.0, sums, 1.0)
+        kept = climb_from_starts(data, starts, rng, climb, attrgetter("value"), deadline)
         return FitResult(Linear(kept.coef), kept.history, deadline.explain())
 
     def find_minimised_bound(self, measure: Measure) -> UpperBound:

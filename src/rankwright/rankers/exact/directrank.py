@@ -148,14 +148,14 @@ class DirectRank(RestartingRanker):
             least=0.0 if self.nonnegative else -np.inf,
             choice=MaximumLikelihoodStep(objective.cut_off or PLACES) if likelihood else MidpointStep(),
             penalty=self._prior_penalty(regression, data.unit),
-            stop=None if self.max_seconds is None else deadline,
+            stop=deadline,
         )
         perturbation = Perturbation(self.n_perturbations, _PERTURBATION, data.unit)
 
         def climb(start: LandscapePoint, rng: np.random.Generator) -> Iterator[list[AscentStep]]:
             return climb_with_perturbations(data.objective, start, rules, rng, _CLIMBS[self.selection], perturbation)
 
-        kept = climb_from_starts(data, np.maximum(starts, rules.least), rng, climb, rules.objective)
+        kept = climb_from_starts(data, np.maximum(starts, rules.least), rng, climb, rules.objective, deadline)
         left = deadline.explain()
         if any(row["round"] == self.max_iter and "feature" in row for row in kept.steps):
             left = f"stopped at max_iter={self.max_iter} rounds while the measure still gained; raise max_iter"

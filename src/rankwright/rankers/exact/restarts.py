@@ -14,10 +14,11 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.optimisers.ascent import AscentStep, record_climb
 from rankwright.optimisers.landscape import Landscape, LandscapePoint
-from rankwright.optimisers.rounds import Evaluator, RoundRecorder
+from rankwright.optimisers.rounds import Deadline, Evaluator, RoundRecorder
 from rankwright.rankers.common_parameters import ConvergentRanker, LinearModelRanker, SeededRanker
 from rankwright.rankers.input_checks import check_among, check_whole
 from rankwright.runtime.backends import Backend, map_fits
+from rankwright.scorers import Linear
 from rankwright.scorers.linear import StandardScaling
 
 
@@ -104,6 +105,7 @@ def climb_from_starts(
     rng: np.random.Generator,
     climb: Callable[[LandscapePoint, np.random.Generator], Iterable[list[AscentStep]]],
     objective: Callable[[LandscapePoint], float],
+    deadline: Deadline,
 ) -> KeptClimb:
     """Climb from every start; return the weights best on validation queries, or else the end of the best climb.
 
@@ -119,11 +121,14 @@ def climb_from_starts(
         Yields the steps of every round, from a point and with random numbers.
     objective : callable
         Returns the training objective of a point: climbs are compared by it if there are no validation queries.
+    deadline : Deadline
+        The time limit, whose listener hears of each step of each climb.
     """
     rngs = rng.spawn(len(starts))
 
     def run(restart: int) -> tuple[float, RoundRecorder[Floats]]:
-        start, recorder = data.objective.evaluate(starts[restart]), RoundRecorder[Floats]()
+        start, recorder = data.objective.evaluate(starts[restart]), RoundRecorder[Floats](deadline=deadline)
+        recorder.make_scorer = lambda: Linear(recorder.model)
 
         def describe(step: AscentStep) -> dict[str, Any]:
             row: dict[str, Any] = {"restart": restart + 1, "round": step.round}

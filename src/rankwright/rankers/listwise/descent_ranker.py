@@ -154,7 +154,7 @@ class DescentRanker(PathRanker, LinearModelRanker, ConvergentRanker):
         )
         if hidden:
             design = NetworkDesign(hidden, training, self.scale, self.random_state, self.max_seconds)
-            phases = [Phase(self._objective(measure), training.n_epochs)]
+            phases = self._phases(training.n_epochs, train, measure)
             return design.fit(phases, strengths, train, valid, measure, backend)
         training.for_linear()
         check_number("tol", self.tol, least=0.0)
@@ -170,6 +170,10 @@ class DescentRanker(PathRanker, LinearModelRanker, ConvergentRanker):
         for at in progress.track(order, "values of alpha", len(order)):  # from a large one, whose solution is known
             results[at], w = self._descend(problem, w, L2Penalty(strengths[at], center), preconditioner, deadline)
         return [results[at] for at in range(len(strengths))]
+
+    def _phases(self, n_epochs: int, train: Queries, measure: Measure) -> Sequence[Phase]:
+        """Return the phases of the training of a network."""
+        return [Phase(self._objective(measure), n_epochs)]
 
     def _fit_sampled(self, strengths: Sequence[float], data: TrainingData, deadline: Deadline) -> list[FitResult]:
         """Train in epochs where the objective is sampled, and its values are too uncertain to converge by."""
@@ -194,7 +198,8 @@ class DescentRanker(PathRanker, LinearModelRanker, ConvergentRanker):
         deadline: Deadline,
     ) -> tuple[FitResult, Floats]:
         """Return the minimum for one strength, and the weights that the next strength begins with."""
-        recorder = RoundRecorder[DescentPoint]("last" if self.keeps_last else "valid")
+        recorder = RoundRecorder[DescentPoint]("last" if self.keeps_last else "valid", deadline)
+        recorder.make_scorer = lambda: problem.scorer(recorder.model.w)
         for step, point in self._points(problem, start, penalty, preconditioner, deadline):
             row = {"round": step, "loss": point.loss, "objective": point.value}
             recorder.record(point, row | problem.evaluate(point.w))

@@ -27,7 +27,7 @@ class LambdaRank(DescentRanker, NetworkRanker):
 
     A round ranks the training documents and minimises, over weights w of the scaled features,
 
-        sum over queries of pairs l_i > l_j of |delta_ij| log(1 + exp(-(s_i - s_j)))  +  alpha ||w||^2,
+        ``sum over queries of pairs l_i > l_j of |delta_ij| log(1 + exp(-(s_i - s_j))) + alpha ||w||^2``,
 
     where delta_ij is the change of the measure if i and j swapped their ranks. The first ranking is that of a ridge
     regression. With validation queries the model is the round that is best on them.

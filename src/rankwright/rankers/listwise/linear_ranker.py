@@ -27,7 +27,7 @@ class LinearRanker(DescentRanker, SeededRanker):
     Parameters
     ----------
     objective : str, Objective or callable
-        A name (see ``rankwright.objectives``), an objective such as ``SoftRanks(rw.NDCG(), sigma=0.1)``, or a function
+        A name (see ``rankwright.objectives``), an objective such as ``SigmoidRanks(rw.NDCG(), 0.1)``, or a function
         (scores, queries) -> (loss, gradient). Both are sums over the queries that it is given, which are a part of the
         training queries.
     measure : str or Measure

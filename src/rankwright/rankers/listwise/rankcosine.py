@@ -22,7 +22,7 @@ class RankCosine(DescentRanker):
 
     Minimises, over weights w of the scaled features,
 
-        sum over queries of (1 - t . s / |s|) / 2  +  alpha ||w - w0||^2,
+        ``sum over queries of (1 - t . s / |s|) / 2 + alpha ||w - w0||^2``,
 
     where s are the scores less their mean, t the gains less theirs, of length 1 (or divided by the ideal DCG), and w0
     the weights of a ridge regression on gains. Not convex.
@@ -36,8 +36,8 @@ class RankCosine(DescentRanker):
     Notes
     -----
     Qin et al. (2008); the consistent form is Ravikumar et al. (2011). The paper adds up weak rankers; this is a linear
-    scorer by L-BFGS. The loss does not depend on the size of the scores, so a penalty on ||w|| would only shrink them;
-    the distance to the regression is penalised in its place, as SmoothRank does.
+    scorer by L-BFGS. The loss does not depend on the size of the scores, so a penalty on ``||w||`` would only shrink
+    them; the distance to the regression is penalised in its place, as SmoothRank does.
 
     Examples
     --------

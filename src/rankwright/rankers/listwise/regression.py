@@ -82,9 +82,9 @@ class Regression(PathRanker, LinearModelRanker):
             )
         outcomes = []
         for scorer, loss in fit_ridges(train, strengths, self.scale, backend):
-            record = {"loss": loss, "train": measure.for_training().mean(train, scorer(train.X), backend)}
+            record = {"loss": loss, "train": measure.for_training().mean(train, train.compute_scores(scorer), backend)}
             if valid is not None:
-                record["valid"] = measure.mean(valid, scorer(valid.X), backend)
+                record["valid"] = measure.mean(valid, valid.compute_scores(scorer), backend)
             outcomes.append(
                 FitResult(
                     scorer,
@@ -122,8 +122,8 @@ def _fit_wide_ridges(
     train: Queries, strengths: Sequence[float], standard: StandardScaling, backend: Backend
 ) -> Iterator[tuple[Linear, float]]:
     """Yield the same as ``fit_ridges``, solved in the smaller space that the standardised documents span."""
-    space = WeightSpace.of(train.X, standard.mean, standard.factor)
-    shards, in_space = backend.scatter(train), backend.scatter(train.with_X(space.X))
+    space = WeightSpace.of(train, standard.mean, standard.factor)
+    shards, in_space = backend.scatter(train), backend.scatter(space.queries)
     per_class = 1.0 / np.maximum(backend.sum(_sum_class_weights, shards), 1e-300)
     sums = backend.sum(_compute_moments, in_space, StandardScaling(space.mean, space.factor), per_class)
     for alpha in strengths:

@@ -42,6 +42,7 @@ class SingleFeature(Ranker):
     """
 
     bytes_per_doc: ClassVar[int] = 100
+    takes_distributed: ClassVar[bool] = True
 
     feature: int | str | None = None
     sign: int | None = None
@@ -58,13 +59,13 @@ class SingleFeature(Ranker):
         wanted = (
             np.arange(len(names)) if self.feature is None else np.array([find_column(self.feature, names, "feature")])
         )
-        candidates = train if self.feature is None else train.with_X(train.X[:, wanted])
-        weak = BestFeature(measure.for_training(), signed=True).prepare(backend.scatter(candidates), backend)
+        candidates = BestFeature(measure.for_training(), signed=True, features=tuple(wanted.tolist()))
+        weak = candidates.prepare(backend.scatter(train), backend)
         signs = np.repeat([1, -1], len(wanted))
         allowed = np.ones(len(signs), dtype=bool) if self.sign is None else signs == self.sign
         best, value = weak.fit(weak.make_distribution(train.query_weight), allowed)
         scorer = Feature(int(wanted[best % len(wanted)]), int(signs[best]))
         record = {"feature": scorer.index, "sign": scorer.sign, "loss": 1.0 - value, "train": value}
         if valid is not None:
-            record["valid"] = measure.mean(valid, scorer(valid.X), backend)
+            record["valid"] = measure.mean(valid, valid.compute_scores(scorer), backend)
         return FitResult(scorer, [record | {"kept": True}])

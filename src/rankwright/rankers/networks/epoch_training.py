@@ -26,7 +26,8 @@ from rankwright.optimisers.rounds import Deadline, RoundRecorder
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.input_checks import check_early_stopping
 from rankwright.rankers.networks.training_options import TrainingOptions
-from rankwright.runtime.backends import Backend
+from rankwright.runtime.backends import Backend, Serial, choose_nearest
+from rankwright.scorers import Scorer
 from rankwright.scorers.linear import StandardScaling
 
 _NUMBERS = {"phase": int, "n_done": int, "n_waited": int, "n_kept": int, "value": float}  # of a checkpoint
@@ -163,6 +164,7 @@ def train_epochs(
     loop = EpochLoop(trainer, training.optimiser, training.learning_rate, seed)
     state, checkpoint = _TrainingProgress(trainer, recorder), _open_checkpoint(data, training, {**run, "seed": seed})
     state.load(checkpoint, loop, phases)
+    recorder.make_scorer = lambda: _make_scorer(trainer, recorder.model, data.standard)
     total = sum(phase.n_epochs for phase in phases)
     for at in range(state.phase, len(phases)):
         phase = phases[at]
@@ -174,7 +176,7 @@ def train_epochs(
         trainer.set_center(None if phase.free else state.center)
         while state.n_done < phase.n_epochs and not (recorder.history and recorder.should_stop()):
             epoch = next(loop)
-            scores = {name: trainer.scores(part.X) for name, part in data.sets.items()}
+            scores = {name: trainer.scores(part) for name, part in data.sets.items()}
             row = {"round": epoch.number - 1, **phase.row, "loss": epoch.loss, "objective": epoch.objective}
             row |= observe(scores["train"]) if observe is not None else {}
             recorder.record(trainer.array(trainer.w), row | data.evaluate(scores))
@@ -184,6 +186,16 @@ def train_epochs(
     progress.report("epochs", total, total)
     trainer.w[...] = trainer.vector(recorder.model)
     return FitResult(trainer.scorer(data.standard), recorder.finish(), recorder.deadline.explain())
+
+
+def _make_scorer(trainer: EpochTrainer, weights: Floats, standard: StandardScaling) -> Scorer:
+    """Return the scorer with these weights of a model in training, whose own weights stay as they are."""
+    own = trainer.array(trainer.w)
+    trainer.w[...] = trainer.vector(weights)
+    try:
+        return trainer.scorer(standard)
+    finally:
+        trainer.w[...] = trainer.vector(own)
 
 
 def fit_linear(
@@ -266,7 +278,15 @@ class Checkpoint:
 def digest_queries(queries: Queries) -> str:
     """Return a short hash of the features, grades, query bounds and weights of a data set."""
     found = hashlib.blake2b(digest_size=16)
-    for array in (queries.X, queries.y, queries.indptr, queries.query_weight, queries.doc_weight):
+    near = choose_nearest(queries, Serial())
+    for digest in near.gather(_digest_features, near.scatter(queries)):
+        found.update(digest)
+    for array in (queries.y, queries.indptr, queries.query_weight, queries.doc_weight):
         if array is not None:
             found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
+
+
+def _digest_features(queries: Queries) -> bytes:
+    """Return a short hash of the features of some queries."""
+    return hashlib.blake2b(np.ascontiguousarray(queries.X).data, digest_size=16).digest()

@@ -48,6 +48,12 @@ class NetworkRanker(ScaledRanker, SeededRanker, IterativeRanker):
     hidden: Sequence[int] | None = None
     training: TrainingOptions | Mapping[str, Any] | None = None
 
+    def _explain_not_distributed(self) -> str | None:
+        if not self.hidden and self.takes_distributed:
+            return None
+        why = "a network is trained on batches of documents, taken at random from all"
+        return f"{why}; with hidden=None {type(self).__name__} trains on the cluster" if self.takes_distributed else why
+
     def _more_memory(self, size: DataSize) -> float:
         return _BATCHES if self.hidden else 0.0
 

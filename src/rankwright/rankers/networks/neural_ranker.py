@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
@@ -66,6 +66,8 @@ class NeuralRanker(NetworkRanker):
     >>> bool(ranker.score(queries) > 0.6)
     True
     """
+
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": (0.0, 1.0, 10.0)}
 
     objective: Any = "lambdas"
     hidden: Sequence[int] | None = (64,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.kernel_approximation import Nystroem
 from sklearn.utils import check_random_state
 
-from rankwright.basics.array_types import Floats
+from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.landmarks import compute_kernel_features
@@ -61,12 +62,7 @@ class KernelMap:
 
     def __call__(self, queries: Queries) -> Queries:
         """Return the mapped documents."""
-        mapped = self.backend.concat(_map_documents, self.backend.scatter(queries), self.at)
-        if not np.isfinite(mapped).all():
-            raise InputError(
-                f"kernel_map: the {self.at.kernel.name} kernel of some documents is too large; scale features"
-            )
-        return queries.replace(X=mapped, features=None)
+        return queries.map_X(partial(_map_documents, at=self.at), self.backend).replace(features=None)
 
     def scorer(self, linear: Linear) -> KernelSum:
         """Return the scorer whose weights of landmarks stand for weights of mapped features."""
@@ -97,7 +93,7 @@ def learn_map(kernel_map: Any, train: Queries, scale: str | None, backend: Backe
     standard = StandardScaling.fit(train, backend)
     factor = standard.factor_for(scale)
     mean = standard.mean if scale == "standard" else np.zeros(len(factor))
-    X = (_draw_sample(unfitted, train.X) - mean) * factor
+    X = (train.read_rows(_draw_sample(unfitted, train.n_docs)) - mean) * factor
     landmarks, projection = _fit_landmarks(unfitted, X)
     at = _LandmarkMap(kernel, mean, factor, landmarks, projection, np.zeros(projection.shape[1]))
     return KernelMap(_normalise_map(at), backend)
@@ -132,16 +128,14 @@ def _read_kernel(unfitted: Any, n_features: int) -> Kernel:
         raise InputError(f"kernel_map: {error}") from None
 
 
-def _draw_sample(unfitted: Any, X: Floats) -> Floats:
-    """Return the documents to fit the map on: all, or if they are too many, a random sample."""
+def _draw_sample(unfitted: Any, n_docs: int) -> Ints:
+    """Return the rows of the documents to fit the map on: all, or if they are too many, a random sample."""
     most = MOST_DOCUMENTS
     if isinstance(unfitted, Nystroem) and isinstance(unfitted.n_components, (int, np.integer)):
         most = max(most, int(unfitted.n_components))
-    if len(X) <= most:
-        return X
-    drawn = check_random_state(unfitted.random_state).permutation(len(X))[:most]
-    sample: Floats = X[np.sort(drawn)]
-    return sample
+    if n_docs <= most:
+        return np.arange(n_docs)
+    return np.sort(check_random_state(unfitted.random_state).permutation(n_docs)[:most])
 
 
 def _fit_landmarks(unfitted: Any, X: Floats) -> tuple[Floats, Floats]:
@@ -179,4 +173,7 @@ def _normalise_map(at: _LandmarkMap) -> _LandmarkMap:
 
 def _map_documents(queries: Queries, at: _LandmarkMap) -> Floats:
     """Return the mapped features of the documents of these queries."""
-    return at.features(queries.X)
+    mapped = at.features(queries.X)
+    if not np.isfinite(mapped).all():
+        raise InputError(f"kernel_map: the {at.kernel.name} kernel of some documents is too large; scale features")
+    return mapped

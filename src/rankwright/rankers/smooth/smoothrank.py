@@ -47,7 +47,7 @@ class SmoothRank(PathRanker, LinearModelRanker, ConvergentRanker, NetworkRanker)
 
     Minimises, over weights w of the scaled features,
 
-        alpha ||w - w0||^2 - sum over queries of A_q(w, sigma),
+        ``alpha ||w - w0||^2 - sum over queries of A_q(w, sigma)``,
 
     where A_q is the measure with soft positions (SmoothNDCG) or soft ranks (SmoothAP), and sigma is halved from one
     minimisation to the next, each of which starts from the minimum before. w0, where it all begins, is a ridge
@@ -67,8 +67,8 @@ class SmoothRank(PathRanker, LinearModelRanker, ConvergentRanker, NetworkRanker)
     approximation : "positions", "ranks" or None
         Eq. (7) and (8), or eq. (5) and (9); None for positions, but ranks for average precision, as in the paper.
     start : "regression", or array of shape (n_features,)
-        w0: a ridge regression, of the strength that is best on validation queries (1 without any), or weights in raw
-        units, such as the ``coef_`` of another ranker.
+        The start w0: a ridge regression, of the strength that is best on validation queries (1 without any), or weights
+        in raw units, such as the ``coef_`` of another ranker.
     prior : "start" or "zero"
         The weights that the penalty is centred on: w0, or 0.
     first_sigma, last_sigma : float
@@ -106,9 +106,9 @@ class SmoothRank(PathRanker, LinearModelRanker, ConvergentRanker, NetworkRanker)
     -----
     Chapelle & Wu (2010), algorithm 1, eq. (13). Along ``fit_path`` each alpha begins, at the first sigma, from the
     minimum of the alpha before. Section 6, the kernel trick: w0, the penalty and the descent are those of the mapped
-    features, all scaled by one factor, so that |w| stays the norm of the kernel and alpha means the same. Features are
-    standardised unless ``scale`` says otherwise, so that the penalty is fair to all; grades above 4 are brought down in
-    the regression, so that sigma means the same on all data.
+    features, all scaled by one factor, so that ``|w|`` stays the norm of the kernel and alpha means the same. Features
+    are standardised unless ``scale`` says otherwise, so that the penalty is fair to all; grades above 4 are brought
+    down in the regression, so that sigma means the same on all data.
 
     Examples
     --------
@@ -224,14 +224,14 @@ class SmoothRank(PathRanker, LinearModelRanker, ConvergentRanker, NetworkRanker)
         self, stages: Iterable[AnnealingStage], problem: LinearProblem, space: FeatureSpace, deadline: Deadline
     ) -> FitResult:
         """Return the scorer and the history of an annealing."""
-        recorder = RoundRecorder[tuple[Floats, str | None]]("valid" if self.keep == "best" else "last")
+        recorder = RoundRecorder[tuple[Floats, str | None]]("valid" if self.keep == "best" else "last", deadline)
+        recorder.make_scorer = lambda: space.scorer(problem.scorer(recorder.model[0]))
         for t, (sigma, point, steps) in enumerate(stages):
             row = {"round": t, "sigma": sigma, "loss": point.loss, "objective": point.value, "steps": steps}
             left = explain_end(point, self.tol, self.max_iter, estimated=self.optimiser != "cg")
             recorder.record((point.w, left), row | problem.evaluate(point.w))
-        w, left = recorder.model
-        history = recorder.finish()[: recorder.n_kept]
-        return FitResult(space.scorer(problem.scorer(w)), history, deadline.explain() or left)
+        scorer, history = recorder.make_scorer(), recorder.finish()[: recorder.n_kept]
+        return FitResult(scorer, history, deadline.explain() or recorder.model[1])
 
     def _objective(self, measure: Measure, sigma: float) -> SmoothObjective:
         """Return the smooth measure, with a discount that distinguishes all ranks."""

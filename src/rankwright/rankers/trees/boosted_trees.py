@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 from rankwright.measures import Measure
-from rankwright.objectives import SoftPositions, SoftRanks
 from rankwright.objectives.objective_names import as_objective
+from rankwright.objectives.smooth_objectives import SmoothObjective
 from rankwright.rankers.input_checks import check_whole
 from rankwright.rankers.listwise.descent_ranker import adapt_for_training
 from rankwright.rankers.trees.tree_boosting import GradientStages, TreeStages
@@ -28,7 +28,7 @@ class BoostedTrees(GradientTreeRanker):
     ----------
     objective : str, Objective or callable
         A name (see ``rankwright.objectives``; smooth measures by name have sigma = 0.1 here, since trees have
-        scores of about the size of grades), an objective such as ``SoftRanks(rw.AP(), 0.2)``, or a function
+        scores of about the size of grades), an objective such as ``SigmoidRanks(rw.AP(), 0.2)``, or a function
         (scores, queries) -> (loss, gradient). Both are sums over the queries that it is given, which are a part of the
         training queries.
     measure : str or Measure
@@ -81,9 +81,9 @@ class BoostedTrees(GradientTreeRanker):
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         _, _, measure, *_ = setting
         objective = as_objective(self.objective, adapt_for_training(measure))
-        if isinstance(self.objective, str) and isinstance(objective, (SoftPositions, SoftRanks)):
-            objective = replace(objective, sigma=_SIGMA)
-        usual = _START if isinstance(objective, (SoftPositions, SoftRanks)) else 0
+        if isinstance(self.objective, str) and isinstance(objective, SmoothObjective):
+            objective = replace(objective, sigma=_SIGMA)  # type: ignore[type-var]
+        usual = _START if isinstance(objective, SmoothObjective) else 0
         n_warmup_trees = (
             usual if self.n_warmup_trees is None else check_whole("n_warmup_trees", self.n_warmup_trees, least=0)
         )

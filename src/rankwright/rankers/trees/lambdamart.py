@@ -26,7 +26,7 @@ class LambdaMART(GradientTreeRanker):
     A round ranks the training documents by the trees so far. Its tree has in each leaf the step
     -(sum of gradients) / (sum of curvatures), times the learning rate, of
 
-        sum over queries of pairs l_i > l_j of |delta_ij| log(1 + exp(-(s_i - s_j))),
+        ``sum over queries of pairs l_i > l_j of |delta_ij| log(1 + exp(-(s_i - s_j)))``,
 
     where delta_ij is the change of the measure if i and j swapped their ranks.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.tree_scores import look_up_leaf_values
 from rankwright.measures import Measure
@@ -17,25 +19,42 @@ from rankwright.objectives.base import Objective
 from rankwright.optimisers.ascent import ClimbRules
 from rankwright.optimisers.boosting_loop import AdditiveScores
 from rankwright.optimisers.columns import TreeColumns
-from rankwright.optimisers.functional_gradient import FunctionalGradient, compute_residuals, round_for_exact_sums
+from rankwright.optimisers.functional_gradient import FunctionalGradient, LeastSquares, TreeTarget
 from rankwright.optimisers.landscape import Landscape
 from rankwright.optimisers.line_search import StepChoice
 from rankwright.optimisers.polishing import polish_weights
+from rankwright.optimisers.weak.distributed_trees import DistributedGrower, explain_refusal, has_same_bits
 from rankwright.optimisers.weak.regression_trees import RegressionTree, TreeGrower
-from rankwright.runtime.backends import Backend, count_threads
+from rankwright.runtime.backends import Backend, Serial, Shards, count_threads
+from rankwright.runtime.process_group import count_workers
 from rankwright.scorers import Trees
 from rankwright.scorers.lightgbm_text import Forest
 
 _STEP = 1e-6  # of a least squares tree
 _LARGE = 2_000_000  # values of features
+_SENT = 1_000_000_000  # values of features of this machine from which on trees grow on the workers of a cluster
 _MANY = 100_000  # documents: on more, not every round of LightGBM's own is evaluated on them
 
 
+def grows_on_workers(train: Queries, weak: RegressionTree, backend: Backend, *, native: bool) -> bool:
+    """Return whether trees grow on the workers of a cluster: where the features are, or many features are sent.
+
+    Features of this machine stay here if the trees would have other bits on workers.
+    """
+    if train.backend is not None:
+        if count_workers(backend) == 0:
+            raise InputError(f"trees grow on the workers of rw.Dask; the features are on those of {backend!r}")
+        return True
+    if native or train.n_docs * train.n_features < _SENT:
+        return False
+    is_exact = explain_refusal(weak.params) is None and has_same_bits(weak.params, train)
+    return is_exact and count_workers(backend) > 1
+
+
 class GrownTree(NamedTuple):
-    """The tree grown in a round, its values on the training documents if known, and what to record of it."""
+    """The tree grown in a round, and what to record of it."""
 
     tree: Forest
-    values: Floats | None
     notes: dict[str, Any]
 
 
@@ -60,6 +79,7 @@ class TreeStages(ABC):
         self.queries, self.valid_queries, self.weak, self.backend = train, valid, weak, backend
         self.measure = measure
         self.trees: list[Forest] = []
+        self.is_distributed = grows_on_workers(train, weak, backend, native=bool(self.objective_of_lightgbm))
 
     @abstractmethod
     def choose(self) -> GrownTree | None:
@@ -78,6 +98,22 @@ class TreeStages(ABC):
         """Return the scores of the validation documents, and the mean measure by them; None if there are none."""
         return None if self.valid_queries is None else AdditiveScores(self.valid_queries, self.measure, self.backend)
 
+    @cached_property
+    def documents(self) -> Shards[Queries]:
+        """Return the shards of the training queries."""
+        return self.backend.scatter(self.queries)
+
+    @cached_property
+    def valid_documents(self) -> Shards[Queries]:
+        """Return the shards of the validation queries."""
+        assert self.valid_queries is not None
+        return self.backend.scatter(self.valid_queries)
+
+    @cached_property
+    def least_squares(self) -> LeastSquares:
+        """Return the derivatives of least squares."""
+        return LeastSquares.of(self.queries)
+
     @property
     def objective_of_lightgbm(self) -> dict[str, Any]:
         """Return LightGBM's own objective, where trees are grown for that."""
@@ -86,26 +122,29 @@ class TreeStages(ABC):
     @property
     def n_threads(self) -> int:
         """Return how many threads LightGBM has; few for little work, since they wait for each other by spinning."""
-        return count_threads(self.backend) if self.queries.X.size > _LARGE else 1
+        return count_threads(self.backend) if self.queries.n_docs * self.queries.n_features > _LARGE else 1
 
     @cached_property
-    def growing(self) -> TreeGrower:
+    def growing(self) -> TreeGrower | DistributedGrower:
         """Return LightGBM's booster with the binned documents."""
+        if self.is_distributed:
+            return DistributedGrower(self.weak, self.queries, self.documents, self.backend)
         return self.weak.prepare(self.queries, self.n_threads)
+
+    def close(self) -> None:
+        """Free the workers where trees grow on these."""
+        growing = self.__dict__.get("growing")
+        if isinstance(growing, DistributedGrower):
+            growing.close()
 
     def add(self, grown: GrownTree) -> dict[str, Any]:
         """Add a tree to the sum; returns the record of the round."""
         self.trees.append(grown.tree)
         record = {**grown.notes, **self._scored(grown)}
-        if self.valid is not None and self.valid_queries is not None:
-            self.valid.add(self.values_of(grown.tree, self.valid_queries))
+        if self.valid is not None:
+            self.valid.add_values_of(find_tree_values, self.valid_documents, grown.tree)
             record["valid"] = self.valid.value
         return record
-
-    def values_of(self, tree: Forest, queries: Queries) -> Floats:
-        """Return the value of one tree for each document."""
-        [leaves] = Trees(tree).leaves(queries.X, self.backend)
-        return look_up_leaf_values(leaves, tree.trees[0].values)
 
     @property
     def forest(self) -> Forest:
@@ -117,13 +156,24 @@ class TreeStages(ABC):
 
     def evaluate_training(self, n: int) -> dict[str, Any]:
         """Return the mean measure of the first ``n`` trees on the training queries."""
-        self.train.set_scores(Trees(self.forest.take_first(n))(self.queries.X))
+        self.train.set_scores_of(_score_documents, self.documents, Trees(self.forest.take_first(n)))
         return {"loss": 1.0 - self.train.value, "train": self.train.value}
 
     def _scored(self, grown: GrownTree) -> dict[str, Any]:
         """Bring the training scores up to date; what follows from them."""
-        self.train.add(self.values_of(grown.tree, self.queries) if grown.values is None else grown.values)
+        self.train.add_values_of(find_tree_values, self.documents, grown.tree)
         return {"train": self.train.value}
+
+
+def find_tree_values(documents: Queries, tree: Forest) -> Floats:
+    """Return the value of one tree for each document."""
+    [leaves] = Trees(tree).leaves(documents.X, Serial())
+    return look_up_leaf_values(leaves, tree.trees[0].values)
+
+
+def _score_documents(documents: Queries, scorer: Trees) -> Floats:
+    """Return the score of each document."""
+    return scorer(documents.X)
 
 
 class NativeStages(TreeStages):
@@ -134,8 +184,8 @@ class NativeStages(TreeStages):
     """
 
     def __init__(self, *setting: Any, objective: Mapping[str, Any]) -> None:
-        super().__init__(*setting)
         self.objective = objective
+        super().__init__(*setting)
 
     @property
     def objective_of_lightgbm(self) -> dict[str, Any]:
@@ -143,26 +193,39 @@ class NativeStages(TreeStages):
         return dict(self.objective)
 
     @cached_property
-    def growing(self) -> TreeGrower:
+    def growing(self) -> TreeGrower | DistributedGrower:
         """Return LightGBM's booster, which begins with the scores of the present trees."""
+        if self.is_distributed:
+            known = self.queries, self.documents, self.backend
+            return DistributedGrower(self.weak, *known, self._find_scores, self.objective)
         start = self.train.scores if self.trees else None
         return self.weak.prepare(self.queries, self.n_threads, start, **self.objective)
+
+    def _find_scores(self) -> Shards[Floats] | None:
+        """Return the scores of the training documents where these are; None if there are no trees."""
+        return self.backend.apply(attrgetter("scores"), self.train.point.shards) if self.trees else None
+
+    @property
+    def _booster(self) -> TreeGrower | None:
+        """The booster of LightGBM if it is on this machine and has the scores of the training documents."""
+        growing = self.__dict__.get("growing")
+        return growing if isinstance(growing, TreeGrower) else None
 
     def choose(self) -> GrownTree | None:
         """Return LightGBM's next tree; None if it cannot split."""
         tree = self.growing.fit_own_objective()
-        return None if tree is None else GrownTree(tree, None, {})
+        return None if tree is None else GrownTree(tree, {})
 
     def evaluate_training(self, n: int) -> dict[str, Any]:
         """Return the mean measure by LightGBM's own scores, if these are all the trees."""
-        if n < len(self.trees) or "growing" not in self.__dict__:
+        if n < len(self.trees) or self._booster is None:
             return super().evaluate_training(n)
-        self.train.set_scores(self.growing.own_objective_scores())
+        self.train.set_scores(self._booster.own_objective_scores())
         return {"loss": 1.0 - self.train.value, "train": self.train.value}
 
     def _scored(self, grown: GrownTree) -> dict[str, Any]:
         n = len(self.trees)
-        if "growing" not in self.__dict__:
+        if self._booster is None:
             found = super()._scored(grown)
             return {"loss": 1.0 - found["train"], **found}
         return self.evaluate_training(n) if self.queries.n_docs <= _MANY or n & (n - 1) == 0 else {}
@@ -186,26 +249,47 @@ class GradientStages(TreeStages):
     @cached_property
     def gradient(self) -> FunctionalGradient:
         """Return the objective as a function of the scores."""
-        return FunctionalGradient(self.queries, self.objective, self.backend)
+        return FunctionalGradient(self.queries, self.documents, self.objective, self.backend)
 
     def choose(self) -> GrownTree | None:
         """Return the tree along the gradient, or of least squares at the start and where there is no gradient."""
         growing = self.growing
         loss, target = self._find_target()
-        tree = None if target is None else growing.fit(*target)
-        return None if tree is None else GrownTree(tree, None, {"loss": loss})
+        tree = None if target is None else growing.fit_target(target, self.backend)
+        return None if tree is None else GrownTree(tree, {"loss": loss})
 
-    def _find_target(self) -> tuple[float, tuple[Floats, Floats] | None]:
+    def _find_target(self) -> tuple[float, TreeTarget | None]:
         """Return the loss, and the gradients and curvatures for the next tree; None at an optimum."""
         point = self.train.point
-        found = self.gradient(point, (self.weak.seed, len(self.trees)))
-        loss, is_flat = sum(part.loss for part in found), not any(part.gradient.any() for part in found)
-        if is_flat and (point.spread > 0.0 or loss == 0.0):
-            return loss, None
+        found, known = self.gradient(point, (self.weak.seed, len(self.trees)))
+        is_flat = known.highest == 0.0
+        if is_flat and (point.spread > 0.0 or known.loss == 0.0):
+            return known.loss, None
         if is_flat or len(self.trees) < self.n_warmup_trees:
-            gradient, curvature = compute_residuals(self.queries, self.train.scores)
-            return loss, (round_for_exact_sums(gradient), round_for_exact_sums(curvature))
-        return loss, self.gradient.make_target(found)
+            return known.loss, self.least_squares.make_target(self.documents, point, self.backend)
+        return known.loss, self.gradient.make_target(found, known)
+
+
+class AveragedStages(GradientStages):
+    """The boosting of trees along a gradient whose k-th tree is divided by k + 1, as GBRank averages.
+
+    It makes of the scores h the mean (k h + (h + g)) / (k + 1) = h + g / (k + 1), where g is the tree.
+    """
+
+    n_rounds = 0
+
+    def choose(self) -> GrownTree | None:
+        """Return the tree along the gradient, divided by the number of the round plus 1."""
+        grown = super().choose()
+        if grown is None:
+            return None
+        weight = 1.0 / (self.n_rounds + 2)
+        return grown._replace(tree=self.growing.rescale(grown.tree, weight), notes={**grown.notes, "weight": weight})
+
+    def add(self, grown: GrownTree) -> dict[str, Any]:
+        """Add a tree to the sum; trees of another model, which have no weight, are no rounds."""
+        self.n_rounds += "weight" in grown.notes
+        return super().add(grown)
 
 
 class SearchedStages(TreeStages):
@@ -227,21 +311,22 @@ class SearchedStages(TreeStages):
     def choose(self) -> GrownTree | None:
         """Return the least squares tree of the residuals, and its weight."""
         growing = self.growing
-        tree = growing.fit(*compute_residuals(self.queries, self.train.scores))
+        target = self.least_squares.make_target(self.documents, self.train.point, self.backend)
+        tree = growing.fit_target(target, self.backend)
         if tree is None:
             return None
+        loss = 1.0 - self.train.value
         if tree.trees[0].n_splits == 0:
-            return GrownTree(tree, None, {"loss": 1.0 - self.train.value, "weight": 0.0, "searched": 0.0})
-        values = self.values_of(tree, self.queries)
-        weight, searched = self._weight(values)
+            return GrownTree(tree, {"loss": loss, "weight": 0.0, "searched": 0.0})
+        weight, searched = self._weight(tree)
         if weight == 0.0:
             return None
-        notes = {"loss": 1.0 - self.train.value, "weight": weight, "searched": searched}
-        return GrownTree(self.growing.rescale(tree, weight), weight * values, notes)
+        notes = {"loss": loss, "weight": weight, "searched": searched}
+        return GrownTree(growing.rescale(tree, weight), notes)
 
-    def _weight(self, values: Floats) -> tuple[float, float]:
-        """Return the weight of a tree with these values, and the weight before clipping; 0 is no tree."""
-        found = self.train.search(values, self.choice, self.least)
+    def _weight(self, tree: Forest) -> tuple[float, float]:
+        """Return the weight of a tree, and the weight before clipping; 0 is no tree."""
+        found = self.train.search_values_of(self.choice, self.least, find_tree_values, self.documents, tree)
         best = 0.0 if found is None or found.value < self.train.value else found.t
         if found is not None and found.value <= self.train.value and abs(best) < _STEP:
             best = 0.0  # the next tree would be the same
@@ -267,9 +352,14 @@ def polish_trees(
 
 def make_tree_landscape(trees: Trees, queries: Queries, measure: Measure, backend: Backend) -> Landscape:
     """Return the mean measure on the queries as a function of the weights of the trees."""
+    columns = partial(_find_tree_columns, trees=trees)
+    return Landscape.of_columns(queries, columns, len(trees), measure, backend)
+
+
+def _find_tree_columns(documents: Queries, trees: Trees) -> TreeColumns:
+    """Return the outputs of trees for documents as columns of scores."""
     nodes = trees.forest.nodes
-    columns = TreeColumns(trees.leaves(queries.X, backend), nodes.first_leaf, nodes.value)
-    return Landscape.of_prepared(columns, measure.prepare(queries), queries.query_weight, backend)
+    return TreeColumns(trees.leaves(documents.X, Serial()), nodes.first_leaf, nodes.value)
 
 
 def join_histories(history: list[dict[str, Any]], more: list[dict[str, Any]]) -> list[dict[str, Any]]:

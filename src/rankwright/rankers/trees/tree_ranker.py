@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -22,6 +23,7 @@ from rankwright.models.model_files import load
 from rankwright.optimisers.ascent import ClimbRules
 from rankwright.optimisers.boosting_loop import boost
 from rankwright.optimisers.rounds import Deadline, RoundRecorder
+from rankwright.optimisers.weak.distributed_trees import explain_refusal
 from rankwright.optimisers.weak.regression_trees import LIGHTGBM_NAMES, RegressionTree, check_lightgbm_params
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.boosting import AdditiveRanker
@@ -36,6 +38,8 @@ from rankwright.scorers.lightgbm_trees import MAX_LEAVES
 
 _HIGHEST = 1e15  # grade; LightGBM has single precision, and squares
 _OF_A_ROUND = ("round", "train", "valid", "kept")
+
+LEAVES = (4, 10, 31)  # of default grids, which have as many combinations for every ranker of trees
 
 _FASTEST = 1e6  # learning rate; from 1 on trees overshoot, and soon their sums are no numbers
 
@@ -84,7 +88,8 @@ class TreeRanker(AdditiveRanker, SeededRanker):
 
     allow_nan: ClassVar[bool] = True
     takes_categories: ClassVar[bool] = True
-    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"num_leaves": (5, 10, 31)}
+    takes_distributed: ClassVar[bool] = True
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"num_leaves": LEAVES}
     nested_names: ClassVar[Mapping[str, Collection[str]]] = {"lightgbm_params": LIGHTGBM_NAMES}
     grows_native: ClassVar[bool] = False
     bytes_per_doc: ClassVar[int] = 150
@@ -98,6 +103,11 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     lightgbm_params: Mapping[str, Any] | None = None
 
     scorer_: Trees = field(init=False)
+
+    @property
+    def is_stagewise(self) -> bool:
+        """Whether the first trees are the model that fewer rounds would have made: they are not once polished."""
+        return self.polish_rounds == 0
 
     @abstractmethod
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
@@ -119,6 +129,10 @@ class TreeRanker(AdditiveRanker, SeededRanker):
     def _native(self) -> bool:
         """Whether trees are for an objective of LightGBM's own."""
         return self.grows_native
+
+    def _explain_not_distributed(self) -> str | None:
+        why = explain_refusal(check_lightgbm_params(self.lightgbm_params, native=self._native))
+        return None if why is None else f"{why}; without this parameter {type(self).__name__} trains on the cluster"
 
     def _check_trees(self) -> None:
         """Check the parameters of trees that do not depend on the data."""
@@ -172,7 +186,9 @@ class TreeRanker(AdditiveRanker, SeededRanker):
             raise InputError(f"a grade of {np.abs(train.y).max():g}; LightGBM takes {_HIGHEST:g} at most")
         recorder = RoundRecorder[None](deadline=Deadline(self.max_seconds), early_stopping_rounds=early_stopping_rounds)
         stages = self._stages((train, valid, measure, weak, backend))
-        boost(stages, n_estimators, recorder, self._done(train)[:n_estimators])
+        recorder.make_scorer = lambda: Trees(stages.forest.take_first(recorder.n_kept))
+        with closing(stages):
+            boost(stages, n_estimators, recorder, self._done(train)[:n_estimators])
         n_trees, history = recorder.n_kept, recorder.finish()
         if n_trees and "train" not in history[n_trees - 1]:
             history[n_trees - 1] |= stages.evaluate_training(n_trees)
@@ -200,7 +216,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
             return []
         notes = [{name: row[name] for name in row if name not in _OF_A_ROUND} for row in history[: len(forest)]]
         notes += [{} for _ in range(len(forest) - len(notes))]
-        return [GrownTree(Forest(forest.header, (tree,)), None, note) for tree, note in zip(forest.trees, notes)]
+        return [GrownTree(Forest(forest.header, (tree,)), note) for tree, note in zip(forest.trees, notes)]
 
     def _earlier(self, train: Queries) -> tuple[Forest | None, list[dict[str, Any]]]:
         """Return the trees and the history of the model to continue."""
@@ -250,7 +266,7 @@ class TreeRanker(AdditiveRanker, SeededRanker):
         ``qid`` is needed with arrays under ``scale="query"`` only.
         """
         queries = X if isinstance(X, Queries) else self._group_documents(X, qid)
-        return self._trees.contributions(self.to_model().adapt(queries).X)
+        return self.to_model().adapt(queries).compute_scores(self._trees.contributions)
 
     @property
     def _trees(self) -> Trees:
@@ -268,6 +284,8 @@ class GradientTreeRanker(TreeRanker):
     learning_rate : float
         The factor that the values of a tree are multiplied by.
     """
+
+    default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"num_leaves": LEAVES, "learning_rate": (0.03, 0.1)}
 
     learning_rate: float = 0.1
 
