@@ -105,7 +105,7 @@ def test_nothing_overflows_the_page(open_page, names, width):
 def test_a_large_page_is_small_and_quick(browser_page, tmp_path):
     path = tmp_path / "large.html"
     path.write_text(render_page(large_page()), encoding="utf-8")
-    assert path.stat().st_size < 8e6
+    assert path.stat().st_size < 3.5e6
     start = time.perf_counter()
     page = browser_page(path)
     assert time.perf_counter() - start < 2 * SLACK

@@ -17,7 +17,7 @@ MAP, NDCG = "map(dialect=letor3)", "ndcg@10(dialect=letor3)"
 FOLDERS = {"ohsumed": "OHSUMED", "ohsumed-2.0": "OHSUMED-2.0", "mq2008": "MQ2008"}
 
 
-@pytest.mark.parametrize("name", ["ohsumed", "mq2008"])
+@pytest.mark.parametrize("name", [pytest.param("ohsumed", marks=pytest.mark.slow), "mq2008"])
 def test_published_figures_are_reached(name, tmp_path):
     """With some of the parameters of each grid, and the first rounds of FRank."""
     found = check_published(name, tmp_path, lambda method: method.ranker != "smoothrank", shortened)

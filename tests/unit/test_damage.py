@@ -344,7 +344,7 @@ class TestSalvaging:
             connection.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
             connection.execute("""INSERT INTO meta VALUES ('format', '"rankwright-experiment"'), ('version', '1')""")
         for call in (lambda: rw.read_results(tmp_path), lambda: rw.run_experiment(planned(queries), tmp_path)):
-            with pytest.raises(rw.InputError, match="version 1; this release reads version 3: choose another folder"):
+            with pytest.raises(rw.InputError, match="version 1; this release reads version 4: choose another folder"):
                 call()
 
     def test_the_first_page_is_the_same_in_all_stores(self, done, tmp_path):

@@ -216,7 +216,7 @@ class TestWhereItRuns:
                 rw.run_experiment(spec(file), tmp_path, pool)
         elif workers == "dask":
             distributed = pytest.importorskip("distributed")
-            cluster = distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=None)
+            cluster = distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=":0")
             with cluster, distributed.Client(cluster) as client:
                 rw.run_experiment(spec(file), tmp_path, client)
         else:
@@ -339,6 +339,12 @@ class TestTrees:
         with pytest.raises(rw.InputError, match=message):
             rw.run_experiment(spec(file, methods=[grid]), tmp_path / "out", rw.Serial())
         assert not (tmp_path / "out").exists()
+
+    def test_a_blend_is_chosen_by_its_own_estimate(self):
+        rw.Method("blend", measure="ndcg@10").check_candidates("ndcg@10")
+        rw.Method("mart", measure="map").check_candidates("ndcg@10")
+        with pytest.raises(rw.InputError, match="blend: measure='map'; expected 'ndcg@10', that of the experiment"):
+            rw.Method("blend", name="blend", measure="map").check_candidates("ndcg@10")
 
     def test_checking_ten_thousand_candidates_takes_no_time(self, file):
         grid = {"learning_rate": [i / 100 for i in range(1, 101)], "num_leaves": [*range(2, 102)]}
@@ -846,6 +852,19 @@ class TestTooMany:
 
 
 class TestSpecs:
+    def test_a_default_grid_leaves_out_what_is_fixed(self, file):
+        methods = [
+            {"ranker": "lambdamart", "grid": "default"},
+            {"ranker": "lambdamart", "name": "Fixed", "set": {"num_leaves": 7, "polish_rounds": 1}, "grid": "default"},
+        ]
+        usual, fixed = spec(file, methods=methods).methods
+        n_leaves = len(rw.LambdaMART.default_grid["num_leaves"])
+        assert len(fixed.list_candidates()) * n_leaves == len(usual.list_candidates())
+        assert {params["num_leaves"] for params in fixed.list_candidates()} == {7}
+        assert {params["num_leaves"] for params in usual.list_candidates()} == {
+            *rw.LambdaMART.default_grid["num_leaves"]
+        }
+
     def test_toml(self, file, tmp_path):
         (tmp_path / "spec.toml").write_text(
             f"""
@@ -886,7 +905,7 @@ class TestSpecs:
         text = (ROOT / "docs" / "experiments.md").read_text()
         (tmp_path / "spec.toml").write_text(re.search(r"```toml\n(.*?)```", text, re.DOTALL)[1])
         planned = rw.read_experiment(tmp_path / "spec.toml")
-        assert [len(method.list_candidates()) for method in planned.methods] == [1, 8, 20, 1]
+        assert [len(method.list_candidates()) for method in planned.methods] == [1, 8, 20, 2]
         assert planned.seeds == (0, 1, 2)
 
     def test_all_kinds_of_draws(self):

@@ -63,10 +63,21 @@ def test_a_difference_is_the_difference_of_the_means(results, measure):
 def test_the_page_shows_one_difference_and_one_count_of_wins(results, measure):
     summary = Summary(results)
     duel = DUELS.build(summary).blocks[0].to_json()
-    options = dict(SIGNIFICANCE.build(summary).blocks[0].options)
-    assert len(options[summary.labels[measure]].rows) == 6
-    for row in options[summary.labels[measure]].rows:
-        first, second, difference, _, wins, ties, losses, *_ = row.cells
+    shown = dict(SIGNIFICANCE.build(summary).blocks[0].options)
+    matrix, pairs = (dict(shown[name].options)[summary.labels[measure]] for name in ("matrix", "every pair"))
+    assert len(pairs.rows) == 6
+    places = {column.name: i for i, column in enumerate(pairs.columns)}
+    in_matrix = {
+        (row.cells[0], column.method): cell.text
+        for row in matrix.rows
+        for column, cell in zip(matrix.columns[1:], row.cells[1:], strict=True)
+    }
+    for row in pairs.rows:
+        first, second, difference = row.cells[:3]
+        wins, ties, losses = (row.cells[places[name]] for name in ("wins", "ties", "losses"))
+        assert in_matrix.get((second, first)) == difference.text or in_matrix[first, second] == format_signed(
+            -difference.value
+        )
         a, b = duel["methods"].index(first), duel["methods"].index(second)
         tallies = duel["tallies"][duel["measures"].index(summary.labels[measure])]
         assert difference.text == format_signed(differences(results, measure)[first, second])

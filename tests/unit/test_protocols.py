@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def test_every_protocol_has_a_file_a_layout_and_a_line_of_help():
     assert {path.stem for path in folder.glob("*.toml")} == set(NAMES) == set(LAYOUTS)
     command = next(c for c in app.registered_commands if c.callback is not None and c.callback.__name__ == "reproduce")
     assert command.callback is not None
-    help_text = str(command.callback.__annotations__["names"])
+    help_text = str(get_type_hints(command.callback, include_extras=True)["names"].__metadata__[0].help)
     page = (Path(__file__).parents[2] / "docs" / "protocols.md").read_text()
     for name in NAMES:
         assert name in help_text
@@ -238,7 +238,9 @@ class TestMissing:
     def test_methods(self, tmp_path):
         for name in ("mslr-web10k", "istella-s"):
             write_layout(tmp_path, LAYOUTS[name], n_queries=1, n_docs=2)
-        with pytest.raises(rw.InputError, match="unknown method 'LambdaMART' of istella-s; did you mean LambdaMART on"):
+        with pytest.raises(
+            rw.InputError, match="unknown method 'LambdaMART' of istella-s; did you mean 'LambdaMART on NDCG'"
+        ):
             make_reproductions(["istella-s"], tmp_path, ["LambdaMART"])
         with pytest.raises(rw.InputError, match="istella-s has none of the methods RankSVM"):
             make_reproductions(["mslr-web10k", "istella-s"], tmp_path, ["RankSVM"])

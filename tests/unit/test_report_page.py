@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from tests.browser.pages import HOSTILE, small_page
+from tests.packed import unpack
 
 from rankwright.basics.errors import InputError
 from rankwright.report import blocks, page
@@ -40,7 +41,7 @@ ASSETS = {
 
 
 class Parsed(HTMLParser):
-    """The attributes, and the scripts with their types, as a browser would see them."""
+    """The attributes, and the scripts with their types, unpacked, as a browser would see them."""
 
     def __init__(self, html):
         super().__init__()
@@ -53,11 +54,12 @@ class Parsed(HTMLParser):
         self.attributes += [(tag, name, value) for name, value in attrs]
         if tag == "script":
             self.scripts.append((dict(attrs).get("type"), ""))
+            self.is_packed = "data-bytes" in dict(attrs)
 
     def handle_data(self, data):
         if self.lasttag == "script" and self.cdata_elem == "script":
             kind, text = self.scripts[-1]
-            self.scripts[-1] = (kind, text + data)
+            self.scripts[-1] = (kind, text + (unpack(data) if self.is_packed else data))
 
     def values(self, name):
         return [value for _, attribute, value in self.attributes if attribute == name]

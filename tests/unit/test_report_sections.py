@@ -22,26 +22,38 @@ from rankwright.report.sections import SECTIONS
 from rankwright.report.sections import duels_section as duels
 from rankwright.report.sections.base import make_layout
 from rankwright.report.sections.bounds_section import BOUNDS
+from rankwright.report.sections.costs_section import COSTS
+from rankwright.report.sections.curves import draw_curves
+from rankwright.report.sections.data_section import DATA
 from rankwright.report.sections.duels_section import DUELS
 from rankwright.report.sections.features_section import IMPORTANCE, MOST_FEATURES, MOST_ROWS, WEIGHTS
-from rankwright.report.sections.groups_section import GRADES, GROUPS
-from rankwright.report.sections.learning_section import LEARNING, MOST_POINTS
+from rankwright.report.sections.grades_section import GRADES
+from rankwright.report.sections.groups import draw_group_means
+from rankwright.report.sections.learning_lines import MOST_POINTS
+from rankwright.report.sections.learning_section import LEARNING
+from rankwright.report.sections.permutation_section import PERMUTATION
 from rankwright.report.sections.polishing_section import POLISHING
 from rankwright.report.sections.profiles_section import MOST_CHARTS, PROFILES
+from rankwright.report.sections.provenance_section import PROVENANCE, compute_fingerprint
 from rankwright.report.sections.published_section import (
     PUBLISHED,
     make_fold_table,
     make_published_table,
     match_published,
 )
+from rankwright.report.sections.queries_section import QUERIES
 from rankwright.report.sections.restarts_section import MOST_STARTS, RESTARTS
-from rankwright.report.sections.results_section import CURVES, RESULTS
+from rankwright.report.sections.results_section import RESULTS
+from rankwright.report.sections.selection_section import MOST_FAILURES, SELECTION
 from rankwright.report.sections.significance_section import SIGNIFICANCE
 from rankwright.report.sections.steps_section import MOST_PANELS, STEPS
 from rankwright.report.sections.tree_weights_section import TREE_WEIGHTS
-from rankwright.report.sections.trials_section import COSTS, MOST_FAILURES, SELECTION
 from rankwright.report.summary import Summary
 
+QUESTIONS = (
+    "Which method is best?", "Could the differences be chance?", "Where does it win and lose?", "Which queries are hard?",
+    "Which documents are confused?", "What does it cost?", "How did training go?", "Which parameters were best?",
+)  # fmt: skip
 TWO = {"map": {"a": [0.5, 0.7, 0.2], "b": [0.4, 0.6, 0.6]}}
 FOLDS = [1, 1, 2]
 
@@ -52,6 +64,11 @@ def table(names: str, *rows: tuple[object, ...]) -> Table:
 
 def with_tables(**tables: Table) -> Summary:
     return Summary(handmade(TWO, FOLDS, tables=tables))
+
+
+def with_tables3(**tables: Table) -> Summary:
+    """Return the summary of one method on three folds."""
+    return Summary(handmade({"map": {"a": [0.5, 0.7, 0.2]}}, [1, 2, 3], tables=tables))
 
 
 def leaves(block: Block) -> Iterator[Block]:
@@ -75,7 +92,14 @@ def check_chart(chart: Chart) -> None:
 
 
 def lines(chart: Chart) -> dict[str, tuple[list, list]]:
-    return {trace["method"]: (list(trace["x"]), list(trace["y"])) for trace in chart.data}
+    return {trace["method"]: (list(trace["x"]), list(trace["y"])) for trace in drawn(chart)}
+
+
+def drawn(chart: Chart) -> list[Any]:
+    """Return the traces of a chart without bands and rings."""
+    extra = (trace for trace in chart.data if "fill" in trace or trace.get("meta", "").endswith(", kept"))
+    left_out = [id(trace) for trace in extra]
+    return [trace for trace in chart.data if id(trace) not in left_out]
 
 
 def cells(grid: Grid, column: str) -> list:
@@ -94,8 +118,7 @@ def full() -> Summary:
 def test_sections_appear_in_order_when_their_tables_are_there(full):
     built = [section for entry in SECTIONS if (section := entry.build(full)) is not None]
     assert [section.title for section in built] == [
-        "Results", "Significance", "Curves", "Learning curves", "Pairs of grades", "Query groups", "Wins and losses",
-        "Feature weights", "Selection", "Time and memory",
+        *QUESTIONS, "Feature weights",
     ]  # fmt: skip
     charts = [chart for section in built for chart in blocks_of(section, Chart)]
     assert len(charts) > 15
@@ -107,9 +130,9 @@ def test_methods_that_climb_have_sections_of_their_own():
     summary = Summary(simulated(10, 20, n_folds=2))
     built = [section for entry in SECTIONS if (section := entry.build(summary)) is not None]
     assert [section.title for section in built] == [
-        "Results", "Significance", "Curves", "Learning curves", "Restarts", "Pairs of grades", "Query groups",
-        "Wins and losses", "Feature weights", "Along each weight", "Selection", "Time and memory",
+        *QUESTIONS, "Feature weights", "Along each weight", "Restarts",
     ]  # fmt: skip
+    assert [section.title for section in built if section.part] == ["Feature weights", "Along each weight", "Restarts"]
     for section in built:
         for chart in blocks_of(section, Chart):
             check_chart(chart)
@@ -133,7 +156,7 @@ def test_panels_name_their_axes_once_and_shorten_long_names():
 def test_a_section_without_its_tables_does_not_appear():
     summary = with_tables(curve=table("method fold seed k value"))  # a table without rows
     titles = [section.title for section in SECTIONS if section.build(summary) is not None]
-    assert titles == ["Results", "Significance", "Query groups", "Wins and losses"]
+    assert titles == [*QUESTIONS[:4]]
 
 
 def one_seed_failed() -> Results:
@@ -209,7 +232,8 @@ def test_awkward_results_make_a_page(make, tmp_path):
 def test_results_emphasise_the_best_and_mark_the_worse():
     low, high = np.linspace(0.1, 0.3, 10), np.linspace(0.2, 0.5, 10)
     grid = blocks_of(RESULTS.build(Summary(handmade({"map": {"low": low, "high": high}}, [1] * 10))), Grid)[0]
-    first, second = (row.cells[1] for row in grid.rows)
+    assert [row.cells[0] for row in grid.rows] == ["high", "low"]  # the best on top, as in the chart
+    second, first = (row.cells[1] for row in grid.rows)
     assert (first.value, first.mark, first.emphasis) == (pytest.approx(low.mean()), "▼", "")
     assert first.title == f"rank 2 of 2; {low.mean() - high.mean():.4f} against high, p = {2 / 2**10:.3f}"
     assert (second.value, second.mark, second.emphasis) == (pytest.approx(high.mean()), "", "best")
@@ -240,12 +264,57 @@ def test_the_chart_of_results_has_the_best_on_top():
 
 def test_significance_has_a_grid_for_at_most_six_measures(full):
     section = SIGNIFICANCE.build(full)
-    [choice] = section.blocks
-    assert [name for name, _ in choice.options] == ["ndcg@10", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg", "map"]
-    grid = choice.options[0][1]
+    [show] = section.blocks
+    shown = dict(show.options)
+    assert list(shown) == ["matrix", "intervals", "every pair"]
+    for choice in (shown["matrix"], shown["every pair"]):
+        assert [name for name, _ in choice.options] == ["ndcg@10", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg", "map"]
+    grid = shown["every pair"].options[0][1]
     assert len(grid.rows) == 4 * 3 / 2
     assert cells(grid, "queries") == [60] * 6
     assert "Holm" in section.lead
+
+
+def test_the_matrix_has_every_pair_once_the_best_first(full):
+    shown = dict(SIGNIFICANCE.build(full).blocks[0].options)
+    matrix, pairs = (shown[name].options[0][1] for name in ("matrix", "every pair"))
+    assert [row.cells[0] for row in matrix.rows] == [*full.ranked[:-1]]
+    assert [column.method for column in matrix.columns[1:]] == [*full.ranked[1:]]
+    found = {
+        (row.cells[0], column.method): cell
+        for row in matrix.rows
+        for column, cell in zip(matrix.columns[1:], row.cells[1:], strict=True)
+        if cell.value is not None
+    }
+    assert len(found) == len(pairs.rows) == 6
+    for row in pairs.rows:
+        first, second, difference = row.cells[:3]
+        is_turned = (second, first) in found
+        cell = found[(second, first) if is_turned else (first, second)]
+        assert cell.value == pytest.approx(difference.value if is_turned else -difference.value)
+        assert bool(cell.mark) == bool(difference.mark)
+        assert cell.value >= 0  # the row is the better one
+        assert not cell.mark or (cell.mark, difference.mark) == ("▲", "▲" if is_turned else "▼")
+
+
+def test_simultaneous_intervals_are_wider_and_hold_every_difference(full):
+    shown = dict(SIGNIFICANCE.build(full).blocks[0].options)
+    chart = shown["intervals"]
+    check_chart(chart)
+    assert [trace["method"] for trace in chart.data] == [name for name in full.ranked[1:] for _ in range(2)]
+    for joint, alone in zip(chart.data[::2], chart.data[1::2], strict=True):
+        for end in ("array", "arrayminus"):
+            assert joint["error_x"][end][0] > 0.9 * alone["error_x"][end][0]
+    assert sum(t["error_x"]["array"][0] for t in chart.data[::2]) > sum(
+        t["error_x"]["array"][0] for t in chart.data[1::2]
+    )
+    grid = shown["every pair"].options[0][1]
+    for found in full.comparisons["ndcg@10"]:
+        low, high = full.joint_intervals[found.first, found.second]
+        assert low < found.difference < high
+        assert any(row.cells[4].text == f"[{low:.4f}, {high:.4f}]" for row in grid.rows)
+    other = shown["every pair"].options[1][1]
+    assert "simultaneous" not in [column.name for column in other.columns]
 
 
 def test_one_method_has_no_significance():
@@ -265,7 +334,7 @@ def test_curves_average_seeds_then_folds():
         (0, 2, 0, 2, 0.3),
     ]
     rows += [(1, 1, 0, 1, 0.9), (1, 1, 0, 2, 0.9)]  # nothing on fold 2
-    [chart] = blocks_of(CURVES.build(with_tables(curve=table("method fold seed k value", *rows))), Chart)
+    chart = draw_curves(with_tables(curve=table("method fold seed k value", *rows)))
     assert lines(chart).keys() == {"a"}
     x, y = lines(chart)["a"]
     assert x == [1, 2]
@@ -273,7 +342,7 @@ def test_curves_average_seeds_then_folds():
 
 
 def test_curves_name_what_was_measured(full):
-    [chart] = blocks_of(CURVES.build(full), Chart)
+    chart = draw_curves(full)
     assert chart.layout["yaxis"]["title"]["text"] == "ndcg@k(dialect=letor4)"
 
 
@@ -354,7 +423,7 @@ def test_learning_curves_are_of_the_restart_that_was_kept():
     [choice] = LEARNING.build(with_tables(history=table(CLIMB, *rows))).blocks
     assert [name for name, _ in choice.options] == ["measure", "loss"]  # which feature was next is no quantity
     for where, chart in choice.options[0][1].options:
-        train, valid = chart.data
+        train, valid = drawn(chart)
         assert (list(train["x"]), list(train["y"])) == ([0, 1, 2, 3], [0.2, 0.3, 0.4, 0.45]), where
         assert (list(valid["x"]), list(valid["y"])) == ([0, 1, 2, 3], [0.1, 0.6, 0.7, 0.65]), where
         assert "by accepted step" in chart.caption
@@ -366,7 +435,7 @@ def test_rounds_and_steps_share_an_axis():
     rows += [(1, fold, 0, np.nan, k, 3, np.nan, np.nan, 1.0, 0.1 * k, 0.1, "map") for fold in (1, 2) for k in (1, 2)]
     [choice] = LEARNING.build(with_tables(history=table(f"{CLIMB} measure", *rows))).blocks
     chart = dict(choice.options[0][1].options)["fold 1"]
-    assert [list(trace["x"]) for trace in chart.data] == [[0, 1, 2, 3], [1, 2]] * 2
+    assert [list(trace["x"]) for trace in drawn(chart)] == [[0, 1, 2, 3], [1, 2]] * 2
     assert "by round or accepted step" in chart.caption
 
 
@@ -382,12 +451,12 @@ def test_long_climbs_make_a_small_page():
     section = LEARNING.build(with_tables(history=table(CLIMB, *rows)))
     charts = blocks_of(section, Chart)
     assert sum(len(json.dumps(chart.to_json())) for chart in charts) < 100_000
-    assert {len(trace["x"]) for chart in charts for trace in chart.data} == {MOST_POINTS}
-    assert all(trace["x"][-1] == 9_999 for chart in charts for trace in chart.data)
+    assert {len(trace["x"]) for chart in charts for trace in drawn(chart)} == {MOST_POINTS}
+    assert all(trace["x"][-1] == 9_999 for chart in charts for trace in drawn(chart))
 
 
 def test_learning_curves_have_readable_names_and_gaps_a_log_axis():
-    rows = [(m, fold, 0, k, 0.1, 10.0**-k, 3.0 + k) for m in (0, 1) for fold in (1, 2) for k in (1, 2)]
+    rows = [(m, fold, 0, k, 0.1 / k, 10.0**-k, 3.0 + k) for m in (0, 1) for fold in (1, 2) for k in (1, 2)]
     section = LEARNING.build(with_tables(history=table("method fold seed round loss gap imperfect", *rows)))
     options = dict(section.blocks[0].options)
     assert list(options) == ["loss", "duality gap", "imperfect working set"]
@@ -402,10 +471,49 @@ def test_learning_curves_have_readable_names_and_gaps_a_log_axis():
         check_chart(chart)
 
 
+def test_what_never_changes_is_no_quantity_of_learning_curves():
+    rows = [(0, fold, 0, k, 0.1 * k, 7.0) for fold in (1, 2) for k in (1, 2)]
+    section = LEARNING.build(with_tables(history=table("method fold seed round loss planes", *rows)))
+    assert [block.label for block in section.blocks] == ["Fold"]  # one quantity: the loss
+
+
+def test_the_kept_round_is_marked_and_the_mean_has_a_band():
+    rows = [
+        (0, fold, 0, k, k / 40, value)
+        for fold, best in ((1, 10), (2, 20), (3, 30))
+        for k in range(1, 41)
+        for value in [0.1 * fold + 0.5 - 0.01 * abs(k - best) - 0.4 * (k < 3)]
+    ]
+    section = LEARNING.build(with_tables3(history=table("method fold seed round train valid", *rows)))
+    charts = dict(section.blocks[0].options)
+    mean, single = charts["mean over folds"], charts["fold 1"]
+    rings = [trace for trace in mean.data if trace.get("meta") == "a, kept"]
+    assert [ring["x"] for ring in rings] == [[20.0], [20.0]]  # the median, in both panels
+    [train, valid] = [trace for trace in single.data if trace.get("meta") == "a, kept"]
+    assert (train["x"], valid["x"]) == ([10.0], [10.0])
+    assert (train["y"], valid["y"]) == ([pytest.approx(10 / 40)], [pytest.approx(0.6)])
+    bands = [trace for trace in mean.data if "fill" in trace]
+    assert len(bands) == 2
+    assert not any("fill" in trace for trace in single.data)
+    centred = np.array([[r[5] for r in rows if r[1] == fold] for fold in (1, 2, 3)])
+    error = (centred - centred.mean(axis=1, keepdims=True)).std(axis=0, ddof=1) / np.sqrt(3)
+    np.testing.assert_allclose(bands[1]["y"][:40], centred.mean(axis=0) + error)  # upper line, then the lower backwards
+    np.testing.assert_allclose(bands[1]["y"][40:][::-1], centred.mean(axis=0) - error)
+    low, high = mean.layout["yaxis"]["range"]
+    assert low < 0.11  # what training reaches after the first tenth
+    assert high > 1.0
+    assert single.layout["yaxis"]["range"][0] > 1 / 40  # where training begins
+    assert "below the chart" in single.caption
+    for chart in charts.values():
+        check_chart(chart)
+
+
 def test_learning_curves_of_stumps_have_readable_names_and_no_curve_of_a_feature():
     names = "method fold seed round feature threshold missing alpha r z gain scanned tried"
     rows = [
-        (0, fold, 0, k, 7, 0.5, 1.0, k * 0.1, (-1) ** k * 0.2, 0.9, 1e-3, 5.0, 9.0) for fold in (1, 2) for k in (1, 2)
+        (0, fold, 0, k, 7, 0.5, 1.0, k * 0.1, (-1) ** k * 0.2, 0.9 / k, 1e-3 / k, 5.0 - k, 9.0 - k)
+        for fold in (1, 2)
+        for k in (1, 2)
     ]
     options = dict(LEARNING.build(with_tables(history=table(names, *rows))).blocks[0].options)
     assert list(options) == [
@@ -585,13 +693,16 @@ def test_other_grades_are_named_by_number():
 # Query groups
 
 
-def with_pairs(n_pairs: Sequence[int], values: Sequence[float] | None = None, **options: Any) -> Section | None:
-    """Return the section for queries with so many pairs of grades."""
+def with_pairs(n_pairs: Sequence[int], values: Sequence[float] | None = None, **options: Any) -> Chart:
+    """Return the chart of means by group for queries with so many pairs of grades."""
     n = len(n_pairs)
     made = np.linspace(0.1, 0.9, n) if values is None else values
     results = handmade({"map": {"a": list(made)}}, options.pop("folds", [1] * n), **options)
     queries = {**results.tables["queries"], "n_pairs": np.array(n_pairs)}
-    return GROUPS.build(Summary(dataclasses.replace(results, tables={**results.tables, "queries": queries})))
+    [(_, chart)] = draw_group_means(
+        Summary(dataclasses.replace(results, tables={**results.tables, "queries": queries}))
+    )
+    return chart
 
 
 @pytest.mark.parametrize(
@@ -607,40 +718,71 @@ def with_pairs(n_pairs: Sequence[int], values: Sequence[float] | None = None, **
     ],
 )
 def test_groups_have_round_bounds(n_pairs, names, sizes):
-    chart = blocks_of(with_pairs(n_pairs), Chart)[0]
-    assert (list(chart.data[0]["x"]), list(chart.data[0]["y"])) == (names, sizes)
+    shown = [f"{name} ({size} {'query' if size == 1 else 'queries'})" for name, size in zip(names, sizes, strict=True)]
+    assert list(with_pairs(n_pairs).data[0]["x"]) == shown
 
 
 @pytest.mark.parametrize("largest", [3, 17, 120, 999, 54_321, 2_000_000])
 def test_groups_are_few_and_not_too_few(largest):
-    chart = blocks_of(with_pairs(np.linspace(0, largest, 500).astype(int).tolist()), Chart)[0]
+    chart = with_pairs(np.linspace(0, largest, 500).astype(int).tolist())
     assert 3 <= len(chart.data[0]["x"]) <= 9
 
 
 def test_the_mean_of_a_group_leaves_out_skipped_queries():
-    _, chart = blocks_of(with_pairs([0, 0, 2, 2, 2], [0.2, 0.4, np.nan, 0.5, 1.0]), Chart)
+    chart = with_pairs([0, 0, 2, 2, 2], [0.2, 0.4, np.nan, 0.5, 1.0])
     names, means = lines(chart)["a"]
     assert names == ["0-1 (2 queries)", "1-2 (0 queries)", "2-3 (3 queries)"]
     assert means == pytest.approx([(0.2 + 0.4) / 2, np.nan, (0.5 + 1.0) / 2], nan_ok=True)
 
 
 def test_queries_count_in_a_group_as_in_the_means():
-    section = with_pairs([0, 0, 0, 1], [0.2, 0.4, 0.8, 0.5], folds=[1, 1, 2, 2], weight=[3.0, 1.0, 5.0, 1.0])
-    _, chart = blocks_of(section, Chart)
+    chart = with_pairs([0, 0, 0, 1], [0.2, 0.4, 0.8, 0.5], folds=[1, 1, 2, 2], weight=[3.0, 1.0, 5.0, 1.0])
     share = np.array([3 / 4, 1 / 4, 5 / 6])  # of the weight of its fold
     assert lines(chart)["a"][1][0] == pytest.approx(share @ [0.2, 0.4, 0.8] / share.sum())
 
 
 def test_query_groups_show_the_deciding_measure_and_map(full):
-    sizes, choice = GROUPS.build(full).blocks
-    assert sum(sizes.data[0]["y"]) == 60
-    assert [name for name, _ in choice.options] == ["ndcg@10", "map"]
+    assert [name for name, _ in draw_group_means(full)] == ["ndcg@10 by pairs", "map by pairs"]
+    choice = QUERIES.build(full).blocks[0]
+    assert [name for name, _ in choice.options] == ["spread over queries", "ndcg@10 by pairs", "map by pairs"]
 
 
-def test_one_group_is_no_section():
+def test_one_group_is_no_chart():
     results = handmade(TWO, FOLDS)
     queries = {**results.tables["queries"], "n_pairs": np.full(3, 7)}
-    assert GROUPS.build(Summary(dataclasses.replace(results, tables={**results.tables, "queries": queries}))) is None
+    assert draw_group_means(Summary(dataclasses.replace(results, tables={**results.tables, "queries": queries}))) == []
+
+
+def test_the_spread_over_queries_is_of_quantiles():
+    values = {"low": np.linspace(0, 0.5, 101), "high": np.linspace(0, 1, 101)}
+    chart = blocks_of(QUERIES.build(Summary(handmade({"map": values}, [1] * 101))), Chart)[0]
+    check_chart(chart)
+    best, worst = chart.data
+    assert (best["method"], worst["method"]) == ("high", "low")
+    assert [best[name][0] for name in ("lowerfence", "q1", "median", "q3", "upperfence", "mean")] == pytest.approx(
+        [0.05, 0.25, 0.5, 0.75, 0.95, 0.5]
+    )
+
+
+def test_hard_queries_are_hard_for_the_best_method_of_each():
+    values = {"a": [0.0, 0.9, 0.1, 0.0, np.nan, 0.4, 0.0], "b": [0.0, 0.0, 0.3, 0.2, np.nan, 0.4, 0.0]}
+    results = handmade({"map": values}, [1] * 7)
+    queries = {
+        **results.tables["queries"],
+        "n_pairs": np.array([5, 5, 5, 5, 5, 5, 0]),
+    }  # nothing can be won on the last
+    [grid] = blocks_of(
+        QUERIES.build(Summary(dataclasses.replace(results, tables={**results.tables, "queries": queries}))), Grid
+    )
+    assert cells(grid, "query") == ["q0", "q3", "q2", "q5", "q1"]
+    assert cells(grid, "best") == [0.0, 0.2, 0.3, 0.4, 0.9]
+    assert cells(grid, "mean") == pytest.approx([0.0, 0.1, 0.2, 0.4, 0.45])
+    assert cells(grid, "best methods") == ["", "b", "b", "all", "a"]
+    assert "On 1 of 5 queries every method has map 0." in grid.note
+
+
+def test_one_method_has_no_queries_hard_for_all():
+    assert blocks_of(QUERIES.build(Summary(handmade({"map": {"a": [0.5, 0.4]}}, [1, 2]))), Grid) == []
 
 
 # Wins and losses
@@ -729,12 +871,12 @@ def test_the_verdict_says_what_can_be_told():
 
 
 def test_results_fold_by_fold_and_against_the_best():
-    [choice] = [block for block in RESULTS.build(with_tables()).blocks if isinstance(block, Choice)]
+    choice = next(block for block in RESULTS.build(with_tables()).blocks if isinstance(block, Choice))
     shown = dict(choice.options)
     assert list(shown) == ["means", "differences from the best", "folds", "ranks"]
-    assert cells(shown["folds"], "fold 1") == pytest.approx([0.6, 0.5])
-    assert cells(shown["folds"], "fold 2") == pytest.approx([0.2, 0.6])
-    assert cells(shown["differences from the best"], "map") == pytest.approx([0.4 - 0.55, 0.0])
+    assert cells(shown["folds"], "fold 1") == pytest.approx([0.5, 0.6])
+    assert cells(shown["folds"], "fold 2") == pytest.approx([0.6, 0.2])
+    assert cells(shown["differences from the best"], "map") == pytest.approx([0.0, 0.4 - 0.55])
 
 
 def test_the_spread_between_seeds_is_shown_where_there_are_several():
@@ -746,10 +888,12 @@ def test_the_spread_between_seeds_is_shown_where_there_are_several():
         for inside in [(values["method"] == 0) & (values["seed"] == s)]
     ]
     [grid, *_] = blocks_of(RESULTS.build(Summary(results)), Grid)
-    assert cells(grid, "seed sd")[0] == pytest.approx(np.std(means, ddof=1))
-    assert cells(grid, "mean rank") == pytest.approx(Summary(results).mean_ranks)
+    order = [results.methods.index(name) for name in cells(grid, "method")]
+    assert cells(grid, "seed sd")[order.index(0)] == pytest.approx(np.std(means, ddof=1))
+    assert cells(grid, "mean rank") == pytest.approx(Summary(results).mean_ranks[order])
+    assert (np.diff(cells(grid, "ndcg@10")) <= 0).all()
     for name in results.measures:
-        assert cells(grid, name) == pytest.approx(results.means(name))
+        assert cells(grid, name) == pytest.approx(results.means(name)[order])
     [grid, *_] = blocks_of(RESULTS.build(Summary(simulated(2, 30, n_folds=3))), Grid)
     assert "seed sd" not in [column.name for column in grid.columns]
 
@@ -1038,10 +1182,133 @@ def test_costs_are_of_all_trials_and_of_the_chosen():
     rows = [trial(candidate=0, seconds=1.0, chosen=False), trial(candidate=1, seconds=3.0), trial(fold=2, seconds=5.0)]
     section = COSTS.build(with_tables(trials=table(TRIALS, *rows)))
     [grid] = blocks_of(section, Grid)
-    assert list(grid.rows[0].cells) == ["a", 3, 3.0, 4.0, 9.0, pytest.approx(300.0), 3.0, 2.0]
+    assert list(grid.rows[0].cells) == ["a", 3, 3.0, 4.0, 9.0, pytest.approx(300.0)]
+    assert blocks_of(section, Chart) == []  # one method is compared with none
+
+
+def test_memory_is_shown_where_it_differs():
+    rows = [trial(), trial(method=1, seconds=0.5)]
+    same = COSTS.build(with_tables(trials=table(TRIALS, *rows)))
+    [grid] = blocks_of(same, Grid)
+    assert "peak memory, MB" not in [column.name for column in grid.columns]
+    assert grid.note == "All methods have about the same peak memory, 3 MB."
+    assert cells(grid, "method") == ["b", "a"]  # the fastest first
+    found = table(TRIALS, *rows)
+    found["memory_peak"] = found["memory_peak"] * [1.0, 3.0]
+    [grid] = blocks_of(COSTS.build(with_tables(trials=found)), Grid)
+    assert (cells(grid, "peak memory, MB"), cells(grid, "growth, MB")) == ([9.0, 3.0], [8.0, 2.0])
+
+
+def test_quality_against_cost():
+    rows = [trial(seconds=4.0), trial(candidate=1, seconds=2.0, chosen=False), trial(method=1, seconds=0.5)]
+    section = COSTS.build(with_tables(trials=table(TRIALS, *rows)))
+    charts = dict(section.blocks[0].options)
+    assert list(charts) == ["training one model", "training all candidates", "scoring"]
+    for chart in charts.values():
+        check_chart(chart)
+    frontier, a, b = charts["training all candidates"].data
+    assert (a["x"], a["y"]) == ([6.0], [pytest.approx(0.4)])
+    assert (b["x"], b["y"]) == ([0.5], [pytest.approx(0.55)])
+    assert (frontier["x"], frontier["y"]) == ([0.5, 6.0], pytest.approx([0.55, 0.55]))  # b is better and cheaper
+
+
+# Parameters, data and provenance
+
+
+def test_the_measure_by_each_parameter():
+    settings = [({"alpha": a, "scale": s}, 0.5 - abs(i - 1) / 10 - (s == "query") / 20)
+                for i, a in enumerate([0.01, 1.0, 100.0]) for s in ("standard", "query")]  # fmt: skip
+    rows = [
+        trial(fold=fold, candidate=c, params=json.dumps(own), valid=valid + fold / 10, chosen=c == 2)
+        for fold in (1, 2)
+        for c, (own, valid) in enumerate(settings)
+    ]
+    section = SELECTION.build(with_tables(trials=table(TRIALS, *rows)))
+    assert [name for name, _ in section.blocks[0].options] == ["each parameter", "all candidates"]
     [chart] = blocks_of(section, Chart)
-    bars = chart.data[0]["error_x"]
-    assert (chart.data[0]["x"], bars["array"], bars["arrayminus"]) == ([3.0], [2.0], [2.0])
+    check_chart(chart)
+    line, points, texts, _ = chart.data
+    assert chart.layout["xaxis"]["type"] == "log"
+    assert (line["x"], line["y"]) == ([0.01, 1.0, 100.0], pytest.approx([0.55, 0.65, 0.55]))
+    assert points["x"] == [0.01, 0.01, 1.0, 1.0, 100.0, 100.0]
+    assert points["marker"]["symbol"][2] == "circle"
+    assert points["marker"]["symbol"].count("circle-open") == 5
+    assert (texts["x"], texts["y"]) == (["standard", "query"], pytest.approx([0.65, 0.6]))
+
+
+def test_equal_parameters_have_no_chart():
+    rows = [trial(candidate=c, params=json.dumps({"alpha": 1.0}), chosen=c == 0) for c in (0, 1)]
+    assert blocks_of(SELECTION.build(with_tables(trials=table(TRIALS, *rows))), Chart) == []
+
+
+def test_permutation_importance_is_shown_for_every_method():
+    rows = [(0, f, 0, n, v, 9) for f, x in ((1, 0.1), (2, 0.3)) for n, v in (("x", x), ("y", -0.01), ("z", 0.0))]
+    rows += [(1, f, 0, n, v, 9) for f in (1, 2) for n, v in (("x", 0.0), ("y", 0.4), ("z", 0.0))]
+    section = PERMUTATION.build(with_tables(permutation=table("method fold seed feature fall queries", *rows)))
+    together, best, _ = blocks_of(section, Chart)
+    for chart in blocks_of(section, Chart):
+        check_chart(chart)
+    assert [trace["method"] for trace in together.data] == ["b", "a"]  # as in the results
+    assert together.data[0]["y"] == ["y", "x", "z"]
+    assert together.data[1]["z"] == [[-0.01], [pytest.approx(0.2)], [0.0]]
+    assert (together.layout["coloraxis"]["cmin"], together.layout["coloraxis"]["cmax"]) == (-0.4, 0.4)
+    assert next(iter(best.data[0]["y"])) == "y"
+    nothing = [(0, f, 0, "x", 0.0, 9) for f in (1, 2)]
+    assert PERMUTATION.build(with_tables(permutation=table("method fold seed feature fall queries", *nothing))) is None
+
+
+def data_table() -> Table:
+    names = "fold digest part queries documents features missing fewest median most irrelevant grades"
+    rows = [
+        (
+            fold,
+            f"d{fold}",
+            part,
+            n,
+            10 * n,
+            4,
+            n // 2 * missing,
+            5,
+            10.0,
+            20 + fold,
+            1,
+            json.dumps({"0": 3 * n, "1": n}),
+        )
+        for fold, n in ((1, 8), (2, 12))
+        for part, missing in (("training", 1), ("test", 0))
+    ]
+    return table(names, *rows)
+
+
+def test_the_data_card():
+    [grid] = blocks_of(DATA.build(with_tables(data=data_table())), Grid)
+    first, second = grid.rows
+    assert [getattr(cell, "text", cell) for cell in first.cells] == [
+        "training", "10 [8, 12]", "100 [80, 120]", "10 [5, 22]", "1.2%", "1", "0: 75.0%, 1: 25.0%",
+    ]  # fmt: skip
+    assert second.cells[4].text == "none"
+    many = {**data_table(), "grades": np.array(["null"] * 4)}
+    assert blocks_of(DATA.build(with_tables(data=many)), Grid)[0].rows[0].cells[-1] == "many"
+
+
+def test_provenance_is_of_the_last_run():
+    runs = table("date command numpy machine", ("May", "one", "1", "m"), ("June", "two <b>", "2", "n"))
+    trials = table(TRIALS, trial(), trial(fold=2, status="failed"))
+    summary = with_tables(runs=runs, trials=trials, data=data_table())
+    [grid] = blocks_of(PROVENANCE.build(summary), Grid)
+    said = {row.cells[0]: row.cells[1].value for row in grid.rows}
+    assert (said["date"], said["command"], said["versions"], said["machine"]) == (
+        "May to June",
+        "two <b>",
+        "numpy 2",
+        "n",
+    )
+    assert said["runs"].startswith("2;")
+    assert said["finished trials"] == "1"
+    other = {**data_table(), "digest": np.array(["e1", "e1", "d2", "d2"])}
+    assert compute_fingerprint(summary) == said["fingerprint of the data"]
+    assert compute_fingerprint(with_tables(data=other)) != said["fingerprint of the data"]
+    assert PROVENANCE.build(with_tables(trials=trials)) is None  # a comparison of score files
 
 
 def test_all_failed_costs_nothing():
@@ -1096,7 +1363,7 @@ def test_learning_curves_end_with_the_last_tree():
     options = dict(section.blocks[0].options)
     assert list(options) == ["measure", "loss"]  # neither weights, nor rounds of polishing, nor what was kept
     for chart in blocks_of(section, Chart):
-        assert all(list(trace["x"]) == [1, 2, 3] for trace in chart.data)
+        assert all(list(trace["x"]) == [1, 2, 3] for trace in drawn(chart))
         check_chart(chart)
     assert list(dict(options["loss"].options)["fold 1"].data[0]["y"]) == [8.0, 7.0, 6.0]
 
@@ -1107,7 +1374,7 @@ def test_learning_curves_of_measures_that_some_rounds_lack():
         (0, fold, 0, i, i / 10 if i in (1, 2, 4, 7 - fold) else NAN, i / 10) for fold in (1, 2) for i in range(1, 13)
     ]
     by_fold = dict(LEARNING.build(with_tables(history=table(names, *rows))).blocks[0].options)
-    train, valid = by_fold["mean over folds"].data
+    train, valid = drawn(by_fold["mean over folds"])
     assert (list(train["x"]), list(train["y"])) == ([1, 2, 4], [0.1, 0.2, 0.4])  # where both folds have it
     assert list(by_fold["fold 1"].data[0]["x"]) == [1, 2, 4, 6]
     assert (train["mode"], valid["mode"]) == ("lines+markers", "lines")
@@ -1230,15 +1497,15 @@ def test_a_thousand_trees_make_a_small_page():
     for section in (LEARNING, TREE_WEIGHTS, POLISHING):
         built = section.build(summary)
         charts = blocks_of(built, Chart)
-        assert max(len(trace["x"]) for chart in charts for trace in chart.data) == MOST_POINTS
+        assert max(len(trace["x"]) for chart in charts for trace in drawn(chart)) == MOST_POINTS
         assert sum(len(json.dumps(chart.to_json())) for chart in charts) < 400_000
 
 
 def test_a_trial_leaves_the_history_of_its_trees():
     fold = rw.split_folds(rw.make_queries(45, n_docs=12, n_features=5, noise=1.5, random_state=1), 3, random_state=0)[0]
-    ranker = rw.DirectRankTrees(n_estimators=6, num_leaves=4, min_child_samples=5, polish_rounds=2).fit(
-        fold.train, valid=fold.valid
-    )
+    ranker = rw.DirectRankTrees(
+        n_estimators=6, num_leaves=4, min_child_samples=5, polish_rounds=2, weight_range=(0.1, 0.5)
+    ).fit(fold.train, valid=fold.valid)
     made = trial_tables.tabulate_history(trial_tables.TrainedRanker(ranker, fold, np.zeros(1), {}))
     one = {"method": np.zeros(len(made["round"]), int), "fold": np.ones(len(made["round"]), int)}
     found = {**one, "seed": one["method"], **made}
@@ -1247,7 +1514,7 @@ def test_a_trial_leaves_the_history_of_its_trees():
     searched, given = (
         {trace["name"]: list(trace["y"]) for trace in chart.data}[name] for name in ("searched", "given")
     )
-    assert given == pytest.approx(np.clip(searched, 0.1, 0.5))
+    assert given == pytest.approx(np.clip(searched, *ranker.weight_range))
     assert np.nansum(made["kept"]) == 1
     [grid] = blocks_of(POLISHING.build(summary), Grid)
     for part, queries in (("train", fold.train), ("valid", fold.valid)):

@@ -26,6 +26,7 @@ from rankwright.analysis.significance import (
     randomisation,
     rank_biserial,
     resampling,
+    simultaneous_intervals,
     wilcoxon,
     winning_number,
 )
@@ -438,3 +439,63 @@ def test_many_comparisons_leave_room_for_small_p():
     rng = np.random.default_rng(0)
     values = {f"m{i}": rng.random(40) + 3 * i for i in range(33)}
     assert max(found.adjusted.randomisation for found in compare(values)) < 0.05
+
+
+def slow_simultaneous(values, names, n, seed, weight, fold):
+    """The intervals of all pairs from single bootstrap samples, one after the other."""
+    rng = np.random.default_rng(seed)
+    n_queries = len(weight)
+    drawn = rng.integers(0, n_queries, (n, n_queries))
+    share = np.zeros(n_queries)
+    for each in np.unique(fold):
+        share[fold == each] = weight[fold == each] / weight[fold == each].sum() / len(np.unique(fold))
+    rows = {
+        (a, b): n_queries * share * (np.array(values[b]) - values[a])
+        for i, a in enumerate(names)
+        for b in names[i + 1 :]
+    }
+    errors = {pair: row.std(ddof=1) / np.sqrt(n_queries) for pair, row in rows.items()}
+    largest = [
+        max(abs(row[sample].mean() - row.mean()) / errors[pair] for pair, row in rows.items()) for sample in drawn
+    ]
+    reach = np.quantile(largest, 0.95)
+    return {pair: (row.mean() - reach * errors[pair], row.mean() + reach * errors[pair]) for pair, row in rows.items()}
+
+
+class TestSimultaneousIntervals:
+    def make(self, n_queries=24, n_methods=4):
+        rng = np.random.default_rng(3)
+        return {name: rng.random(n_queries) + 0.1 * i for i, name in enumerate("abcdefgh"[:n_methods])}
+
+    def test_they_are_those_of_the_largest_deviation(self):
+        values = self.make()
+        weight, fold = np.random.default_rng(0).uniform(1, 2, 24), np.arange(24) % 3
+        found = simultaneous_intervals(values, weight=weight, fold=fold, n=400, random_state=5)
+        expected = slow_simultaneous(values, list(values), 400, 5, weight, fold)
+        assert found.keys() == expected.keys()
+        for pair, ends in expected.items():
+            assert found[pair] == pytest.approx(ends, abs=1e-9)
+
+    def test_they_hold_all_differences_at_once(self):
+        """Of many samples of a known population, about 95% have every true difference in its interval."""
+        rng = np.random.default_rng(0)
+        held = alone = 0
+        for _ in range(150):
+            sample = dict(zip("abcde", rng.normal(0.0, 1.0, (5, 60)), strict=True))  # all differences are 0
+            held += all(low <= 0.0 <= high for low, high in simultaneous_intervals(sample, n=400).values())
+            alone += all(found.low <= 0.0 <= found.high for found in compare(sample, n=400))
+        assert 0.88 <= held / 150 <= 1.0
+        assert alone < held  # intervals of one pair each miss more often, together
+
+    def test_queries_that_a_method_skips(self):
+        values = self.make()
+        values["b"][3] = np.nan
+        found = simultaneous_intervals(values, baseline="a")
+        assert list(found) == [("a", "b"), ("a", "c"), ("a", "d")]
+        without = {name: np.delete(row, 3) for name, row in values.items()}
+        [single] = simultaneous_intervals({"a": without["a"], "b": without["b"]}).values()
+        low, high = found["a", "b"]
+        assert (low + high) / 2 == pytest.approx((single.low + single.high) / 2)
+        few = simultaneous_intervals({"a": [0.1, np.nan], "b": [0.2, 0.3]})
+        assert np.isnan(few["a", "b"]).all()
+        assert simultaneous_intervals({"a": [0.1, 0.2]}) == {}

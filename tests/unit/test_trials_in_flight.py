@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +14,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from tests.dask_cluster import Cluster
 from tests.experiments import contents
 
 import rankwright as rw
@@ -55,7 +54,7 @@ def make_workers(stack: ExitStack, kind: str):
         return stack.enter_context(ThreadPoolExecutor(2))
     if kind == "dask":
         distributed = pytest.importorskip("distributed")
-        cluster = distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=None)
+        cluster = distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=":0")
         return stack.enter_context(distributed.Client(stack.enter_context(cluster)))
     return {"threads:1": rw.Threads(1), "threads:3": rw.Threads(3)}[kind]
 
@@ -143,33 +142,6 @@ def test_a_measure_of_ones_own_is_refused_where_it_is_not_known(file, tmp_path, 
         assert rw.run_experiment(planned, tmp_path, pool).measures
 
 
-class Cluster:
-    """A Dask scheduler and a worker, as processes of their own."""
-
-    def __init__(self, folder) -> None:
-        start = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
-        file = folder / "scheduler.json"
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.processes = [subprocess.Popen([*start, "--scheduler-file", str(file)], **quiet)]
-        start = [sys.executable, "-m", "distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--no-dashboard"]
-        self.processes.append(subprocess.Popen([*start, "--scheduler-file", str(file)], **quiet))
-        deadline = time.monotonic() + 60
-        while not file.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        self.address = json.loads(file.read_text())["address"]
-
-    def kill_scheduler(self) -> None:
-        self.processes[0].send_signal(signal.SIGKILL)
-
-    def __enter__(self) -> Cluster:
-        return self
-
-    def __exit__(self, *_) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="kills processes")
 def test_a_scheduler_that_dies_is_one_line_and_what_is_finished_is_kept(file, tmp_path):
     pytest.importorskip("distributed")
@@ -185,7 +157,7 @@ def test_a_scheduler_that_dies_is_one_line_and_what_is_finished_is_kept(file, tm
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s"},  # it tries to come back for so long
+            env=os.environ | {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "2s"},  # it tries to come back for so long
         )
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline and count_trials(out) < 3 and process.poll() is None:
@@ -222,7 +194,7 @@ def test_a_client_of_ours_is_closed_and_one_of_the_users_is_not(file, tmp_path, 
             opened.append(self)
 
     cluster = distributed.LocalCluster(
-        1, threads_per_worker=1, processes=False, dashboard_address=None, protocol="tcp", host="127.0.0.1"
+        1, threads_per_worker=1, processes=False, dashboard_address=":0", protocol="tcp", host="127.0.0.1"
     )
     with cluster, distributed.Client(cluster) as own:
         rw.run_experiment(rw.Experiment(str(file), [rw.SingleFeature()]), tmp_path / "a", own)

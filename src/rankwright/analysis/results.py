@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.analysis.significance import Comparison, QueryWeighting, compare
+from rankwright.analysis.significance import Comparisons, Interval, QueryWeighting, compare, simultaneous_intervals
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, suggest
+from rankwright.basics.html_tables import format_html_table
 from rankwright.data.ids import ids_as_text
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse_measure
@@ -59,6 +60,17 @@ class Results:
         n = len(self.tables["queries"]["qid"])
         return f"Results({self.name}: {', '.join(self.methods)}; {len(self.folds)} folds, {n} test queries)"
 
+    def _repr_html_(self) -> str:
+        columns = [self.means(measure) for measure in self.measures]
+        main = self.measures.index(self.measure)
+        errors, order = self.errors(), np.argsort(-np.nan_to_num(columns[main], nan=-np.inf), kind="stable")
+        rows = [(self.methods[i], *(float(means[i]) for means in columns), float(errors[i])) for i in order]
+        n, folds = len(self.tables["queries"]["qid"]), len(self.folds)
+        where = f"{n:,} test queries" + (f" in {folds} folds" if folds > 1 else "")
+        header = ["method", *self.measures, f"\N{PLUS-MINUS SIGN} {self.measure}"]
+        note = f"Means over {where}, the best {self.measure} first; \N{PLUS-MINUS SIGN} is its standard error."
+        return format_html_table(self.name, header, rows, note)
+
     def values(self, measure: str | Measure | None = None) -> Floats:
         """Return the mean over the seeds by method (row) and test query (column); NaN where there is no result."""
         table = self.tables["values"]
@@ -89,14 +101,21 @@ class Results:
         means = self.fold_means(measure)
         return np.asarray(means.mean(axis=1)) if means.size else np.full(len(self.methods), np.nan)
 
-    def compare(self, measure: str | Measure | None = None, *, baseline: str | None = None) -> list[Comparison]:
+    def compare(self, measure: str | Measure | None = None, *, baseline: str | None = None) -> Comparisons:
         """Compare every two methods that have results on all folds, or each of them with a baseline.
 
         A difference is the difference of the means: queries count as they do in ``means``.
         """
+        return compare(self._select_complete(measure), baseline=baseline, **self.weighting._asdict())
+
+    def find_joint_intervals(self, measure: str | Measure | None = None) -> dict[tuple[str, str], Interval]:
+        """Return 95% intervals that hold the differences of all pairs of ``compare`` at once, by first and second."""
+        return simultaneous_intervals(self._select_complete(measure), **self.weighting._asdict())
+
+    def _select_complete(self, measure: str | Measure | None) -> dict[str, Floats]:
+        """Return the values by query of the methods that have results on all folds."""
         rows = zip(self.methods, self.values(measure), self.means(measure), strict=True)
-        complete = {name: row for name, row, mean in rows if not np.isnan(mean)}
-        return compare(complete, baseline=baseline, **self.weighting._asdict())
+        return {name: row for name, row, mean in rows if not np.isnan(mean)}
 
     @property
     def weighting(self) -> QueryWeighting:

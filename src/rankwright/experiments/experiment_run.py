@@ -19,6 +19,7 @@ from rankwright.basics.files import StrPath
 from rankwright.experiments.data_sources import FoldSource
 from rankwright.experiments.fold_cache import read_fold
 from rankwright.experiments.methods import Params
+from rankwright.experiments.provenance import describe_run
 from rankwright.experiments.result_reading import read_results
 from rankwright.experiments.spec import Experiment
 from rankwright.experiments.storage.salvaging import open_store
@@ -29,6 +30,7 @@ from rankwright.measures import CustomMeasure, parse_measure
 from rankwright.runtime.workers import WorkerDiedError, WorkersLostError, open_workers
 
 _MOST_TRIALS = 1_000_000
+_MOST_RUNS = 100  # of which the store keeps the provenance
 
 
 class PlannedTrial(NamedTuple):
@@ -40,7 +42,7 @@ class PlannedTrial(NamedTuple):
     checksum: int  # of everything that determines its result: a finished trial with another one is run again
 
 
-def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) -> Results:
+def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None, *, command: str = "") -> Results:
     """Run the unfinished trials of an experiment and return its results.
 
     Trials that finished in an earlier run are not run again. A trial that fails is recorded with its error and run
@@ -55,6 +57,8 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
     workers : int, Serial, Threads, Executor, Dask client or None
         Runs the trials: that many spawned processes (None: one per core), this process, threads, or a cluster.
         Rankers work serially within their trial. The results are the same.
+    command : str
+        What was run, for the report.
     """
     folder, run = Path(out), secrets.token_hex(8)
     _check_experiment(experiment)
@@ -65,6 +69,7 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
             experiment, plans = _store_and_plan(store, experiment, folder / "data", run)
             finished = store.read_finished_trials()
             waiting = [plan for plan in plans if plan.key not in finished]
+            _store_run(store, command, waiting)
             by_key = {plan.key: plan for plan in waiting}
             done = len(plans) - len(waiting)
             progress.report("trials", done, len(plans))
@@ -90,6 +95,13 @@ def run_experiment(experiment: Experiment, out: StrPath, workers: Any = None) ->
     if results.fixed:
         warn(results.caution, FixedModelWarning)
     return results
+
+
+def _store_run(store: StoreWriter, command: str, waiting: Sequence[PlannedTrial]) -> None:
+    """Write the provenance of this run to the store, after those of earlier runs; not of one that has nothing to do."""
+    if waiting:
+        with store.transaction():
+            store.write_meta("runs", [*(store.read_meta("runs") or []), describe_run(command)][-_MOST_RUNS:])
 
 
 def _warn_about_trials(results: Results) -> None:
@@ -223,7 +235,7 @@ def _restore_fold_queries(store: StoreWriter, source: FoldSource, run: str) -> N
     for fold in sorted(store.read_digests().keys() - store.read_described_folds()):
         parts, digest = read_fold(source, fold - 1, run)
         with store.transaction():
-            store.write_fold_queries(fold, digest, FoldQueries.from_queries(parts.test))
+            store.write_fold_queries(fold, digest, FoldQueries.from_fold(parts))
 
 
 def _check_same_experiment(store: StoreWriter, experiment: Experiment, run: str) -> None:

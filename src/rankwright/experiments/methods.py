@@ -241,7 +241,13 @@ class Method:
         """Raise InputError if a combination of parameters has a value that its ranker refuses whatever the data."""
         for params in self.list_candidates():
             try:
-                self.make_ranker(params, 0, measure).check_parameters()
+                ranker = self.make_ranker(params, 0, measure)
+                ranker.check_parameters()
+                if ranker.pools_valid and parse_measure(ranker.measure) != parse_measure(measure):
+                    raise InputError(
+                        f"measure={str(ranker.measure)!r}; expected {measure!r}, that of the experiment: the ranker "
+                        "trains on the validation queries as well, and is chosen by its own estimate of its measure"
+                    )
             except InputError as error:
                 raise InputError(f"{self.name}: {error}") from None
 

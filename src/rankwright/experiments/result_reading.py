@@ -22,7 +22,13 @@ _INTERNAL = ("trial", "task_checksum", "digest")
 
 
 def read_results(folder: StrPath) -> Results:
-    """Return the results in an experiment's folder so far; other processes may be adding to them."""
+    """Return the results in an experiment's folder so far; other processes may be adding to them.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder.
+    """
     with StoreReader.open(Path(folder) / FILE) as store:
         found = store.read_contents()
     spec = found.meta.get("experiment")
@@ -47,6 +53,9 @@ def read_results(folder: StrPath) -> Results:
     if documents is not None:
         tables["documents"] = documents
     tables |= _join_tables(chosen, number, first)
+    tables["data"] = _make_data_table(folds)
+    if found.meta.get("runs"):
+        tables["runs"] = _make_runs_table(found.meta["runs"])
     if spec["published"]:
         tables["published"] = _make_published_table(spec["published"])
     planned = (found.meta["n_folds"], found.meta["n_trials"])
@@ -55,7 +64,19 @@ def read_results(folder: StrPath) -> Results:
 
 
 def read_trial_model(folder: StrPath, method: str, fold: int = 1, seed: int | None = None) -> Model:
-    """Return the model that was chosen for a method on a fold, to predict with or to save."""
+    """Return the model that was chosen for a method on a fold, to predict with or to save.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder of the experiment.
+    method : str
+        The name of the method.
+    fold : int
+        The number of the fold, from 1.
+    seed : int, optional
+        The seed, where the method ran with several.
+    """
     with StoreReader.open(Path(folder) / FILE) as store:
         chosen = store.read_chosen_trials()
         known = list(dict.fromkeys(name for name, _, _ in chosen))
@@ -113,6 +134,22 @@ def _make_documents_table(folds: dict[int, StoredFold], start: dict[int, int]) -
         first[fold] = n
         n += len(table["query"])
     return (concatenate_tables(parts, ("query", "docid", "grade")) if parts else None), first
+
+
+def _make_data_table(folds: dict[int, StoredFold]) -> Table:
+    """Return the table of facts on the parts of all folds, with the digest of each fold's data."""
+    tables = [decode_table(content.data) for content in folds.values()]
+    keys = [
+        {"fold": np.full(len(table["part"]), fold), "digest": np.full(len(table["part"]), content.digest)}
+        for table, (fold, content) in zip(tables, folds.items(), strict=True)
+    ]
+    return concatenate_tables([{**key, **table} for key, table in zip(keys, tables, strict=True)])
+
+
+def _make_runs_table(runs: list[dict[str, str]]) -> Table:
+    """Return the table of the runs of an experiment: date, command, versions and machine of each, empty if unknown."""
+    names = dict.fromkeys(name for run in runs for name in run)
+    return {name: np.array([run.get(name, "") for run in runs], dtype=object) for name in names}
 
 
 def _join_tables(chosen: dict[int, StoredResult], number: dict[str, int], first: dict[int, int]) -> dict[str, Table]:

@@ -37,7 +37,25 @@ _DEFAULT_MEASURES = (("ndcg", 1), ("ndcg", 3), ("ndcg", 5), ("ndcg", 10), ("ap",
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigure:
-    """A figure from a paper, a method's value of a measure, that the report shows beside ours."""
+    """A figure from a paper, a method's value of a measure, that the report shows beside ours.
+
+    Parameters
+    ----------
+    method : str
+        The method, by its name in the experiment.
+    measure : str
+        The measure.
+    value : float
+        The published figure.
+    source : str
+        Where it was published.
+    lowest : float, optional
+        The value that our figure must reach.
+    note : str
+        Why our figure differs.
+    by_fold : sequence of float
+        The figure of each fold, where known.
+    """
 
     method: str
     measure: str
@@ -203,7 +221,13 @@ _MODEL_KEYS = ("model", "name", "digest")
 
 
 def read_experiment(path: StrPath) -> Experiment:
-    """Read an experiment's spec, a TOML file, and return the experiment; relative paths start from its folder."""
+    """Read an experiment's spec, a TOML file, and return the experiment; relative paths start from its folder.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    """
     try:
         with Path(path).open("rb") as file:
             content = tomllib.load(file)
@@ -249,7 +273,8 @@ def _read_method(entry: Any, folder: Path, where: str) -> AnyMethod:
             raise InputError(f"{where}.{key} is {quote(entry[key])}; expected a table")
     grid = entry.get("grid", {})
     if grid == "default":
-        grid = find_ranker(entry["ranker"]).default_grid
+        fixed = entry.get("set", {})
+        grid = {key: values for key, values in find_ranker(entry["ranker"]).default_grid.items() if key not in fixed}
     if not isinstance(grid, Mapping):
         raise InputError(f'{where}.grid is {quote(grid)}; expected a table of lists, or "default"')
     try:

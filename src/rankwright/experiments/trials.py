@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rankwright.analysis.results import Table, make_documents_table, make_queries_table
+from rankwright.analysis.selection import find_deciding_value
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import CollectedWarning, InputError, collect_warnings
@@ -22,6 +23,7 @@ from rankwright.experiments.data_sources import FoldSource
 from rankwright.experiments.fixed_models import AnyMethod, FixedModel
 from rankwright.experiments.fold_cache import clear_folds, read_fold
 from rankwright.experiments.methods import Method, Params
+from rankwright.experiments.tables.data_tables import make_data_table
 from rankwright.experiments.tables.trial_tables import TRIAL_TABLES, TrainedRanker, compute_deviations
 from rankwright.measures import Measure, PreparedMeasure, check_counted, compute_values, parse_measure, weighted_mean
 from rankwright.models.model import Model
@@ -30,6 +32,8 @@ from rankwright.rankers import Ranker
 from rankwright.runtime.backends import Serial
 
 NAN = float("nan")
+
+_LOADING_SECONDS = 5.0  # at most, before the first trial of a ranker that can have a time limit
 
 Preference = tuple[float, int]  # the larger one is preferred
 
@@ -84,15 +88,16 @@ class TestedModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldQueries:
-    """The tables of a fold's test queries and of their documents, unless there are too many of these."""
+    """The tables of a fold: its test queries, their documents unless there are too many, and facts on all parts."""
 
     queries: Table
     documents: Table | None
+    data: Table
 
     @classmethod
-    def from_queries(cls, test: Queries) -> FoldQueries:
-        """Return the tables of a fold's test queries."""
-        return cls(make_queries_table(test.grouped()), make_documents_table(test))
+    def from_fold(cls, fold: Fold) -> FoldQueries:
+        """Return the tables of a fold."""
+        return cls(make_queries_table(fold.test.grouped()), make_documents_table(fold.test), make_data_table(fold))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,13 +141,13 @@ def run_trial(task: TrialTask) -> TrialResult:
             fitted = _Fitted(task.method.model, warnings=issued)
         else:
             fitted = _fit(task.method, task, fold)
-        [values] = _measure(fold.valid, fitted.ranker.predict(fold.valid), (selecting,))
-        valid = weighted_mean(values, fold.valid.query_weight)
+        [prepared] = _prepare_measures(fold.valid, (selecting,))
+        valid = find_deciding_value(fitted.ranker, prepared, fold.valid)
         if not isfinite(valid):
             raise InputError(f"{selecting} is not defined on the validation queries: none of them has any weight")
         is_better = task.to_beat is None or task.key.make_preference(valid) > task.to_beat
         predict_seconds, tested = _test(task, fitted.ranker, fold, max_grade) if is_better else (NAN, None)
-        queries = FoldQueries.from_queries(of_caller.test) if task.wants_queries else None
+        queries = FoldQueries.from_fold(of_caller) if task.wants_queries else None
     warned = "; ".join(dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in fitted.warnings))
     costs = (fitted.seconds, predict_seconds, fitted.memory_start, fitted.memory_peak)
     return TrialResult(digest, valid, *costs, tested, queries, " ".join(warned.split()))
@@ -163,7 +168,10 @@ def _load_kernels(ranker: type[Ranker], measure: str) -> None:
     """Fit the ranker to tiny data, so that the time of its first trial does not include loading kernels."""
     with suppress(Exception), progress.mute():
         few = make_queries(6, n_docs=6, n_features=3, random_state=0)
-        ranker(measure=measure, backend=Serial()).fit(few, valid=few)
+        unfitted = ranker(measure=measure, backend=Serial())
+        if "max_seconds" in ranker.parameter_names():  # a search among many rankers would take longer than some fits
+            unfitted.set_params(max_seconds=_LOADING_SECONDS)
+        unfitted.fit(few, valid=few)
 
 
 def _test(task: TrialTask, ranker: Ranker | Model, fold: Fold, max_grade: float) -> tuple[float, TestedModel]:
@@ -173,8 +181,9 @@ def _test(task: TrialTask, ranker: Ranker | Model, fold: Fold, max_grade: float)
     seconds = time.perf_counter() - start
     names = tuple(dict.fromkeys((*task.measures, *task.curve_measures)))
     values = _measure(fold.test, scores, tuple(parse_measure(name).with_max_grade(max_grade) for name in names))
+    selecting = parse_measure(task.measure).with_max_grade(max_grade)
     means = {name: weighted_mean(row, fold.test.query_weight) for name, row in zip(names, values, strict=True)}
-    trained = TrainedRanker(ranker, fold, scores, {name: means[name] for name in task.curve_measures})
+    trained = TrainedRanker(ranker, fold, scores, {name: means[name] for name in task.curve_measures}, selecting)
     made = {name: make(trained) for name, make in TRIAL_TABLES.items()}
     tables = {name: table for name, table in made.items() if table is not None}
     return seconds, TestedModel(values[: len(task.measures)], format_model(ranker.to_model()), tables)

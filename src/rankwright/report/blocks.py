@@ -74,7 +74,7 @@ class Chart:
     and titles are shown literally (a line end is a line end); only ``hovertemplate`` and ``texttemplate`` have markup.
     The legend is the page's own, below the chart; ``showlegend`` false hides it, or one entry of it. Long tick labels
     lose their middle, and are whole when the reader points at them. Where several traces have one name, ``meta`` tells
-    them apart in the numbers behind the chart.
+    them apart in the numbers behind the chart. A trace with ``fill`` is a faint area, which has no numbers there.
 
     Parameters
     ----------
@@ -148,20 +148,23 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A titled part of a page: a lead sentence, and blocks.
+    """A titled section of a page: a lead sentence, and blocks. The reader can fold it.
 
     Parameters
     ----------
     title : str
         Also its entry in the navigation.
     lead : str
-        A sentence or two below the title: what this part says.
+        A sentence or two below the title: what this section says.
     blocks : sequence of Block
+    part : str
+        Sections of one part of the page stand below its name, folded until the reader opens them.
     """
 
     title: str
     lead: str
     blocks: Sequence[Block]
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ function makeChart(block, { clicked = null } = {}) {
   };
   chart.update = (newBlock) => {
     chart.block = newBlock;
+    plot.style.height = `${newBlock.height}px`;
     plot.setAttribute("aria-label", newBlock.caption);
     chart.spoil();
   };
@@ -194,7 +195,7 @@ function fitTables(printing) {
 function loadPlotly() {
   if (window.Plotly) return;
   const source = document.getElementById("plotly");
-  source.replaceWith(element("script", {}, source.textContent));
+  source.replaceWith(element("script", {}, textOf(source)));
 }
 
 /** Call back when everything has been painted and the reader is idle. */

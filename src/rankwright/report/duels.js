@@ -1,10 +1,11 @@
 // Duels: two methods, query by query.
 
 const DIGITS = 4;
+const VIEWS = [["differences", duelBars], ["both values", duelPoints]]; // what the chart of a duel shows
 
 function duelBlock(block) {
   const [one, other] = block.start;
-  const state = { one, other, measure: 0 };
+  const state = { one, other, measure: 0, view: 0 };
   const controls = element("div", { class: "controls" });
   const offer = element("p", { class: "note-line" },
     "Fewer than two methods are shown on this page: here, all of them can be chosen.");
@@ -37,6 +38,7 @@ function duelBlock(block) {
       button("⇄", swap, { class: "quiet swap", "aria-label": "Swap A and B", title: "Swap A and B" }),
       pick("Method B", "other"),
       select("Measure", block.measures, state.measure, (index) => choose("measure", index)),
+      select("Chart", VIEWS.map(([name]) => name), state.view, (index) => choose("view", index)),
     );
     offer.hidden = block.methods.filter(isShown).length >= Math.min(2, block.methods.length);
   }
@@ -104,18 +106,44 @@ function tally(block, { one, other, measure }, current) {
   ];
 }
 
-function duelChart(block, { one, other, measure }, current) {
-  const value = (number) => shown(number / block.scale, DIGITS);
+function duelChart(block, state, current) {
+  const trace = {
+    name: "B − A",
+    customdata: current.map((row) => [block.qid[row.query], ...[row.one, row.other, row.difference].map((number) => shown(number / block.scale, DIGITS))]),
+    hovertemplate: "Query %{customdata[0]}<br>A %{customdata[1]}, B %{customdata[2]}<br>B − A %{customdata[3]}<extra></extra>",
+    marker: { color: current.map(({ difference }) => COLOURS_OF_DIFFERENCES[Math.sign(difference) + 1]) },
+  };
+  return VIEWS[state.view][1](block, state, current, trace);
+}
+
+const COLOURS_OF_DIFFERENCES = ["var(--worse)", "var(--muted)", "var(--better)"];
+
+/** Each query as a point: A's value to the right, B's upwards; on the diagonal both are equal. */
+function duelPoints(block, { one, other, measure }, current, trace) {
+  const values = (key) => current.map((row) => row[key] / block.scale);
+  const most = Math.max(...values("one"), ...values("other"), 0);
+  const name = block.measures[measure];
   return {
     data: [{
-      type: "bar",
-      name: "B − A",
-      y: current.map(({ difference }) => difference / block.scale),
-      customdata: current.map((row) => [block.qid[row.query], value(row.one), value(row.other)]),
-      hovertemplate: "Query %{customdata[0]}<br>A %{customdata[1]}, B %{customdata[2]}<br>B − A %{y:+.4f}<extra></extra>",
-      textposition: "none",
-      marker: { color: current.map(({ difference }) => (difference > 0 ? "var(--better)" : "var(--worse)")) },
+      ...trace, type: "scatter", mode: "markers", x: values("one"), y: values("other"),
+      marker: { ...trace.marker, size: 8, opacity: 0.65 },
     }],
+    layout: {
+      xaxis: { title: { text: `A: ${block.methods[one]}, ${name}` } },
+      yaxis: { title: { text: `B, ${name}` } },
+      shapes: [{
+        type: "line", layer: "below", x0: 0, y0: 0, x1: most, y1: most,
+        line: { color: "var(--strong-line)", width: 1, dash: "dot" },
+      }],
+    },
+    caption: `${name} of every query: ${block.methods[one]} (A) to the right, ${block.methods[other]} (B) upwards`,
+    height: 380,
+  };
+}
+
+function duelBars(block, { one, other, measure }, current, trace) {
+  return {
+    data: [{ ...trace, type: "bar", y: current.map(({ difference }) => difference / block.scale), textposition: "none" }],
     layout: {
       bargap: 0,
       margin: { b: 30 },

@@ -59,8 +59,14 @@ const DRESSES = {
   heatmap: () => ({}),
 };
 
+/** The colour of an area around a line. */
+function faint(colour) {
+  return themed(colour).replace("rgb(", "rgba(").replace(")", ", 0.14)");
+}
+
 function dressed({ trace, look, name }) {
   const dress = DRESSES[trace.type ?? "scatter"](look);
+  if (trace.fill) dress.fillcolor = faint(look.colour);
   return prepare(merged(onlyWhere(dress, trace), fullOnHover({ ...trace, name })));
 }
 
@@ -163,8 +169,8 @@ function figureOf(block, changes) {
 
 /** The numbers behind a chart, as a grid's columns and rows. */
 function numbersOf({ data, layout }) {
-  const rows = seriesOf(data).flatMap(({ trace, name, method }) => {
-    const points = trace.type === "heatmap" ? cellsOf(trace) : pointsOf(trace);
+  const rows = seriesOf(data).filter(({ trace }) => !trace.fill).flatMap(({ trace, name, method }) => {
+    const points = (POINTS[trace.type] ?? pointsOf)(trace);
     return points.map((cells) => ({ cells: [trace.meta ?? name, ...cells], methods: method === undefined ? [] : [method] }));
   });
   const title = (axis, fallback) => Object.keys(layout).filter((key) => key.startsWith(axis))
@@ -176,6 +182,14 @@ function numbersOf({ data, layout }) {
     columns: keep(names).map((name) => ({ name })),
     rows: rows.map(({ cells, methods }) => ({ cells: keep(names.map((_, index) => cells[index] ?? null)), methods })),
   };
+}
+
+const POINTS = { heatmap: cellsOf, box: boxesOf };
+
+/** The median and the quartiles of a box that was computed before, or the values that it is made of. */
+function boxesOf(trace) {
+  if (trace.q1 === undefined) return pointsOf(trace);
+  return trace.q1.map((low, index) => [null, trace.y?.[index] ?? null, trace.median[index], low, trace.q3[index]]);
 }
 
 function cellsOf({ x, y, z }) {

@@ -2,7 +2,7 @@
 
 const ROWS_AT_ONCE = 200;
 const ROWS_TO_FILTER = 8;
-const ROWS_TO_SCROLL = 25;
+const ROWS_TO_SCROLL = 20;
 const ROWS_ON_PAPER = 40; // as print.css has it
 const MANY_COLUMNS = 10;
 const LONG = 28; // characters that are surely not cut

@@ -68,7 +68,7 @@ def _describe_sizes(facts: QueryFacts) -> str:
 def _make_query_blocks(found: Inspection) -> list[Block]:
     """Return the charts of the documents per query and of the grades, and a table of queries that count little."""
     sets = {"this set": found.queries} | ({} if found.against is None else {"other set": found.against})
-    return [_draw_sizes(sets), *_draw_grades(sets), _make_query_grid(sets)]
+    return [_draw_sizes(sets), *draw_grades(sets), _make_query_grid(sets)]
 
 
 def _draw_sizes(sets: Mapping[str, QueryFacts]) -> Chart:
@@ -91,7 +91,7 @@ def _draw_sizes(sets: Mapping[str, QueryFacts]) -> Chart:
     return Chart(data, layout, "The share of queries by their number of documents.", height=300)
 
 
-def _draw_grades(sets: Mapping[str, QueryFacts]) -> list[Block]:
+def draw_grades(sets: Mapping[str, QueryFacts]) -> list[Block]:
     """Draw the share of each grade, if there are few."""
     grades = np.unique(np.concatenate([facts.grades for facts in sets.values()]))
     if not 0 < len(grades) <= MOST_GRADES:

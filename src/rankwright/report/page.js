@@ -41,6 +41,30 @@ function optionOf(block) {
   return block.kind === "choice" ? choiceOf(block) : { selects: [], content: drawn(block) };
 }
 
+/** Draw the blocks of a section when it is opened for the first time; a link to a folded section opens it. */
+function setUpSections() {
+  for (const details of document.querySelectorAll("main > section > details")) {
+    const draw = () => {
+      for (const node of details.querySelectorAll(".block:has(> script)")) {
+        node.replaceChildren(drawn(JSON.parse(textOf(node.firstElementChild))));
+      }
+    };
+    if (details.open) draw();
+    else {
+      details.addEventListener("toggle", () => {
+        draw();
+        spoilAll(({ plot }) => details.contains(plot));
+      }, { once: true });
+    }
+  }
+  const openTarget = () => {
+    const details = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.querySelector("details");
+    if (details) details.open = true;
+  };
+  addEventListener("hashchange", openTarget);
+  openTarget();
+}
+
 /** Marks the section that is being read in the navigation. */
 function setUpNavigation() {
   const links = new Map([...document.querySelectorAll(".rail nav a")].map((link) => [link.hash.slice(1), link]));
@@ -60,7 +84,5 @@ function setUpNavigation() {
 setUpTheme();
 setUpMethods();
 setUpCharts();
-for (const node of document.querySelectorAll(".block")) {
-  node.replaceChildren(drawn(JSON.parse(node.firstElementChild.textContent)));
-}
+setUpSections();
 setUpNavigation();

@@ -5,7 +5,10 @@ from __future__ import annotations
 import datetime
 import json
 import re
+import zlib
 from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -26,13 +29,25 @@ from rankwright.report.summary import Summary
 from rankwright.report.text_tables import FORMATS, make_comparison_table, make_results_table
 
 # One scope, in this order: the later files use what the earlier ones define.
-_SCRIPTS = ("dom.js", "theme.js", "methods.js", "grids.js", "figures.js", "charts.js", "duels.js", "page.js")
+_SCRIPTS = (
+    "dom.js",
+    "packing.js",
+    "theme.js",
+    "methods.js",
+    "grids.js",
+    "figures.js",
+    "charts.js",
+    "duels.js",
+    "page.js",
+)
 _STYLES = ("colours.css", "page.css", "print.css")
 
 # Runs before anything is painted, so that a remembered theme does not flash.
 _RESTORE_THEME = (
     'try { document.documentElement.dataset.theme = localStorage.getItem("rankwright-theme") ?? "auto"; } catch { }'
 )
+
+_LONG = 8_000  # characters: longer texts of the page are packed
 
 # Escapes in JSON of characters that a browser would not show: after an even number of backslashes.
 _HIDDEN = re.compile(r"(?<!\\)((?:\\\\)*)\\(u(?:00[01][0-9a-f]|00[7-9][0-9a-f]|200[ef]|202[a-e]|206[0-9a-f]|feff))")
@@ -44,8 +59,7 @@ def render_page(page: Page) -> str:
     Text is escaped, and data travel as JSON that the page's script turns into text nodes. As a second defence, the page
     forbids the browser every script but its own three, and every request.
     """
-    # with the line ends that a browser sees before it computes the hash
-    plotly = str(require("plotly").offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
+    plotly = _read_plotly()
     script = '(() => {\n"use strict";\n' + "\n".join(map(_read_asset, _SCRIPTS)) + "\n})();"
     template = Template(_read_asset("page.html"))
     return template.substitute(
@@ -55,16 +69,13 @@ def render_page(page: Page) -> str:
         facts="\n".join(
             f"<div><dt>{_escape_text(name)}</dt><dd>{_escape_text(value)}</dd></div>" for name, value in page.facts
         ),
-        navigation="\n".join(
-            f'<li><a href="#{_make_anchor(number, section)}">{_escape_text(section.title)}</a></li>'
-            for number, section in enumerate(page.sections, start=1)
-        ),
-        sections="\n".join(_render_section(number, section) for number, section in enumerate(page.sections, start=1)),
+        navigation="\n".join(_render_navigation(page.sections)),
+        sections="\n".join(_render_sections(page.sections)),
         footer=_escape_text(page.footer),
         methods=embed_json(page.methods),
         style="\n".join(_read_asset(name) for name in _STYLES),
         theme=_RESTORE_THEME,
-        plotly=plotly,
+        plotly=_render_plotly(),
         script=script,
     )
 
@@ -86,19 +97,67 @@ def _escape_text(text: str) -> str:
     return escape(make_printable(text))
 
 
+def _render_navigation(sections: Sequence[Section]) -> Iterator[str]:
+    """Yield the entries of the navigation as HTML: a link for each section, and the name of each part."""
+    part = ""
+    for number, section in enumerate(sections, start=1):
+        if section.part != part:
+            part = section.part
+            yield f'<li class="part">{_escape_text(part)}</li>'
+        yield f'<li><a href="#{_make_anchor(number, section)}">{_escape_text(section.title)}</a></li>'
+
+
+def _render_sections(sections: Sequence[Section]) -> Iterator[str]:
+    """Yield the sections of the page as HTML, and the heading of each part before its first section."""
+    part = ""
+    for number, section in enumerate(sections, start=1):
+        if section.part != part:
+            part = section.part
+            yield f'<h2 class="part">{_escape_text(part)}</h2>'
+        yield _render_section(number, section)
+
+
 def _render_section(number: int, section: Section) -> str:
-    """Return a section of the page as HTML."""
-    anchor = _make_anchor(number, section)
+    """Return a section of the page as HTML: open, or folded if it belongs to a part."""
+    anchor, heading = _make_anchor(number, section), "h3" if section.part else "h2"
     blocks = (embed_json(block.to_json()) for block in section.blocks)  # from which the page's scripts draw them
     return "\n".join(
         [
             f'<section id="{anchor}" aria-labelledby="{anchor}-title">',
-            f'<h2 id="{anchor}-title">{_escape_text(section.title)}</h2>',
+            f"<details{'' if section.part else ' open'}>",
+            f'<summary><{heading} id="{anchor}-title">{_escape_text(section.title)}</{heading}></summary>',
             f'<p class="lead">{_escape_text(section.lead)}</p>',
-            *(f'<div class="block"><script type="application/json">{each}</script></div>' for each in blocks),
+            *(f'<div class="block">{_render_text("application/json", each)}</div>' for each in blocks),
+            "</details>",
             "</section>",
         ]
     )
+
+
+def _render_text(kind: str, text: str, attributes: str = "") -> str:
+    """Return an element that holds a text for the page's script; a long one is packed: deflated, in base64."""
+    opening = " ".join(filter(None, [f'<script type="{kind}"', attributes]))
+    if len(text) < _LONG:
+        return f"{opening}>{text}</script>"
+    return f'{opening} data-bytes="{len(text.encode())}">{_pack(text)}</script>'
+
+
+@lru_cache(maxsize=1)
+def _read_plotly() -> str:
+    """Return Plotly's script with the line ends that a browser sees before it computes the hash."""
+    return str(require("plotly").offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
+
+
+@lru_cache(maxsize=1)
+def _render_plotly() -> str:
+    """Return the element that holds Plotly's script, packed; it takes a while to pack."""
+    return _render_text("text/plain", _read_plotly(), 'id="plotly"')
+
+
+def _pack(text: str) -> str:
+    """Return a text deflated and in base64, as ``packing.js`` unpacks it."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+    return b64encode(packer.compress(text.encode()) + packer.flush()).decode()
 
 
 def _make_anchor(number: int, section: Section) -> str:

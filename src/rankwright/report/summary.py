@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from rankwright.analysis.results import Results, Table
-from rankwright.analysis.significance import Comparison, PValues, bootstrap_interval
+from rankwright.analysis.significance import Comparison, Interval, PValues, bootstrap_interval
 from rankwright.basics.array_types import Floats
 
 LEVEL = 0.05  # a difference is called significant below this p
@@ -17,8 +17,8 @@ TESTS = ("p randomisation", "p t", "p Wilcoxon")  # the first one decides signif
 _BELOW_TEST = f"significantly below the best (randomisation test, Holm over all pairs of methods, p < {LEVEL:g})"
 COMPARISON_NOTE = (
     f"{ABOVE} the second method is significantly better than the first, {BELOW} worse: p < {LEVEL:g} in the "
-    "randomisation test. All p are after Holm's correction over the pairs of this table; the intervals are for each "
-    "pair alone. Effect: Cohen's d of the paired differences."
+    "randomisation test. All p are after Holm's correction over the pairs of this table; the 95% intervals are for "
+    "each pair alone. Effect: Cohen's d of the paired differences."
 )
 _DRAWS = 2_000  # bootstrap samples; few suffice, as intervals are only drawn
 MOST_SHOWN = 6  # measures whose comparisons are shown pair by pair
@@ -167,6 +167,17 @@ class Summary:
             np.isnan(means), 0.0, means - np.nansum(means, axis=1, keepdims=True) / np.maximum(n, 1)[:, None]
         )
         return np.asarray(np.sqrt((centred**2).sum(axis=1) / np.where(n > 1, n - 1.0, np.nan)))
+
+    @cached_property
+    def ranked(self) -> tuple[str, ...]:
+        """The methods in the order of tables and charts: the highest mean of the deciding measure first."""
+        means = np.nan_to_num(np.round(self.results.means(), 12), nan=-np.inf)
+        return tuple(self.methods[m] for m in np.argsort(-means, kind="stable"))
+
+    @cached_property
+    def joint_intervals(self) -> dict[tuple[str, str], Interval]:
+        """The simultaneous intervals of all differences under the deciding measure, by the two methods."""
+        return self.results.find_joint_intervals()
 
     @cached_property
     def comparisons(self) -> dict[str, list[Comparison]]:

@@ -5,6 +5,7 @@
 """
 
 from rankwright.analysis.significance.comparison import Comparison as Comparison
+from rankwright.analysis.significance.comparison import Comparisons as Comparisons
 from rankwright.analysis.significance.comparison import PValues as PValues
 from rankwright.analysis.significance.comparison import compare as compare
 from rankwright.analysis.significance.method_pairs import EQUAL_WEIGHTS as EQUAL_WEIGHTS
@@ -21,3 +22,4 @@ from rankwright.analysis.significance.p_values import wilcoxon as wilcoxon
 from rankwright.analysis.significance.resampling import Interval as Interval
 from rankwright.analysis.significance.resampling import bootstrap_interval as bootstrap_interval
 from rankwright.analysis.significance.resampling import randomisation as randomisation
+from rankwright.analysis.significance.simultaneous import simultaneous_intervals as simultaneous_intervals

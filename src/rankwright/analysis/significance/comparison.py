@@ -36,6 +36,7 @@ from rankwright.analysis.significance.resampling import (
 )
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, suggest
+from rankwright.basics.html_tables import format_html_table
 
 # Comparisons that are resampled together, so that the memory does not grow with the number of methods.
 TOGETHER = 256
@@ -107,6 +108,25 @@ class Comparison:
             rank_biserial=-self.rank_biserial,
         )
 
+    def _repr_html_(self) -> str:
+        return Comparisons([self])._repr_html_()
+
+
+class Comparisons(list[Comparison]):
+    """A list of comparisons, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        names = ("first", "second", "difference", "low", "high", "wins", "ties", "losses")
+        rows = [
+            (*(getattr(each, name) for name in names), each.p.randomisation, each.adjusted.randomisation)
+            for each in self
+        ]
+        note = (
+            "A difference is the second method minus the first, with its bootstrap interval; wins are queries on "
+            "which the second is better; p is that of the randomisation test."
+        )
+        return format_html_table("Comparisons", [*names, "p", "p (Holm)"], rows, note)
+
 
 _DRAWS, _FLIPS_A_PAIR = 10_000, 200
 
@@ -120,7 +140,7 @@ def compare(
     confidence: float = 0.95,
     n: int | None = None,
     random_state: int = 0,
-) -> list[Comparison]:
+) -> Comparisons:
     """Compare methods on the same queries, every pair or each with a baseline, and return the comparisons.
 
     Parameters
@@ -143,7 +163,8 @@ def compare(
 
     Returns
     -------
-    list of Comparison
+    Comparisons
+        A list with one for each pair of methods, in the order of ``values``.
 
     Examples
     --------
@@ -153,9 +174,9 @@ def compare(
     (0.2, 4, 1, 0, 0.125)
     """
     check_confidence(confidence)
-    table = _check_values(values)
-    pairs = _list_pairs(list(table), baseline)
-    weighting = _check_weighting(weight, fold, len(next(iter(table.values())))) if pairs else EQUAL_WEIGHTS
+    table = check_table(values)
+    pairs = list_pairs(list(table), baseline)
+    weighting = check_weighting(weight, fold, len(next(iter(table.values())))) if pairs else EQUAL_WEIGHTS
     drawn, flips = (_DRAWS, max(_DRAWS, _FLIPS_A_PAIR * len(pairs))) if n is None else (n, n)
     check_resamples(drawn)
     found: dict[Names, Comparison] = {}
@@ -167,10 +188,10 @@ def compare(
         flipped = flip_p_values(rows, flips, random_state)
         for names, each, row, interval, p in zip(members, plain, rows, intervals, flipped, strict=True):
             found[names] = _compare_pair(names, each, row, interval, float(p))
-    return _adjust_p_values([found[names] for names in pairs])
+    return Comparisons(_adjust_p_values([found[names] for names in pairs]))
 
 
-def _check_values(values: Mapping[str, ArrayLike]) -> dict[str, Floats]:
+def check_table(values: Mapping[str, ArrayLike]) -> dict[str, Floats]:
     """Return each method's values by query as an array; raise InputError if methods have more or fewer than others."""
     table = {name: as_values(column, f"the values of {name!r}") for name, column in values.items()}
     lengths = {name: len(column) for name, column in table.items()}
@@ -181,7 +202,7 @@ def _check_values(values: Mapping[str, ArrayLike]) -> dict[str, Floats]:
     return table
 
 
-def _list_pairs(names: list[str], baseline: str | None) -> list[Names]:
+def list_pairs(names: list[str], baseline: str | None) -> list[Names]:
     """Return the pairs of methods to compare: each method with the baseline, or every two methods."""
     if baseline is None:
         return list(combinations(names, 2))
@@ -190,7 +211,7 @@ def _list_pairs(names: list[str], baseline: str | None) -> list[Names]:
     return [(baseline, name) for name in names if name != baseline]
 
 
-def _check_weighting(weight: ArrayLike | None, fold: ArrayLike | None, n_queries: int) -> QueryWeighting:
+def check_weighting(weight: ArrayLike | None, fold: ArrayLike | None, n_queries: int) -> QueryWeighting:
     """Return the weighting of queries by weights and folds; raise InputError if these are not as many as queries."""
     weights = None if weight is None else as_values(weight, "weight")
     folds = None if fold is None else np.asarray(fold)

@@ -168,16 +168,21 @@ def mean_intervals(rows: Floats, confidence: float, n: int, random_state: int) -
 
 def _resample_sums(rows: Floats, n: int, random_state: int) -> Floats:
     """Return the sum of each row of values in each of ``n`` bootstrap resamples."""
-    rng = np.random.default_rng(random_state)
-    width, start = rows.shape[1], 0
+    start = 0
     sums = np.empty((len(rows), n))
+    for times in draw_counts(rows.shape[1], n, random_state):
+        sums[:, start : start + len(times)] = rows @ times.T
+        start += len(times)
+    return sums
+
+
+def draw_counts(width: int, n: int, random_state: int) -> Iterator[Floats]:
+    """Yield batches of bootstrap resamples, ``n`` in all: how often each of ``width`` values is in each resample."""
+    rng = np.random.default_rng(random_state)
     for size in _cut_batches(n, width):
         drawn = rng.integers(0, width, (size, width))
         drawn += width * np.arange(size)[:, None]
-        times = np.bincount(drawn.ravel(), minlength=size * width).reshape(size, width)
-        sums[:, start : start + size] = rows @ times.T.astype(np.float64)
-        start += size
-    return sums
+        yield np.bincount(drawn.ravel(), minlength=size * width).reshape(size, width).astype(np.float64)
 
 
 def _compute_levels(row: Floats, sums: Floats, confidence: float) -> Floats:

@@ -30,10 +30,11 @@ Trial = dict[str, Any]  # a row of the table trials, by column
 
 
 class StoredFold(NamedTuple):
-    """The stored test queries of a fold, a row each (qid, n_docs, n_pairs, weight), and its documents as text."""
+    """The stored test queries of a fold, a row each (qid, n_docs, n_pairs, weight); its documents and facts as text."""
 
     digest: str
     documents: str | None
+    data: str
     queries: list[tuple[Any, ...]]
 
 
@@ -106,10 +107,10 @@ def _read_folds(reader: _TableReader, found: StoreContents) -> list[int]:
         else:
             queries[fold] = [()]  # which fits no checksum
     sums = []
-    for fold, digest, documents, checksum in rows:
+    for fold, digest, documents, data, checksum in rows:
         own = queries.get(fold, [])
-        if checksum == _try_checksum(checksum_fold, fold, digest, documents, own):
-            found.folds[fold] = StoredFold(digest, documents, own)
+        if checksum == _try_checksum(checksum_fold, fold, digest, documents, data, own):
+            found.folds[fold] = StoredFold(digest, documents, data, own)
             sums.append(checksum)
         else:
             found.damage.append(f"the queries of fold {fold}")

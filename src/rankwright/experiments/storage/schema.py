@@ -16,7 +16,7 @@ from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
 
 FILE, LOCK = "results.sqlite", "results.lock"
-FORMAT, VERSION = "rankwright-experiment", 3
+FORMAT, VERSION = "rankwright-experiment", 4
 PAGE = 4096  # bytes
 _LONG = 1000  # characters
 MODEL = "model"  # the name of the artefact with the model's text
@@ -25,7 +25,8 @@ TOTAL = "total"  # the row of meta with the sum of checksums
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE methods (name TEXT PRIMARY KEY, definition TEXT NOT NULL, checksum INTEGER NOT NULL);
-CREATE TABLE folds (fold INTEGER PRIMARY KEY, digest TEXT NOT NULL, documents TEXT, checksum INTEGER NOT NULL);
+CREATE TABLE folds (
+  fold INTEGER PRIMARY KEY, digest TEXT NOT NULL, documents TEXT, data TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE queries (
   fold INTEGER NOT NULL REFERENCES folds, query INTEGER NOT NULL, qid TEXT NOT NULL, n_docs INTEGER NOT NULL,
   n_pairs INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY (fold, query)) WITHOUT ROWID;
@@ -69,9 +70,9 @@ def checksum_row(table: str, *values: Any) -> int:
     return _compute_checksum(table, *values)
 
 
-def checksum_fold(fold: int, digest: str, documents: str | None, queries: Iterable[Iterable[Any]]) -> int:
+def checksum_fold(fold: int, digest: str, documents: str | None, data: str, queries: Iterable[Iterable[Any]]) -> int:
     """Return the checksum of a stored fold; a row of ``queries`` is (qid, n_docs, n_pairs, weight)."""
-    return _compute_checksum("folds", fold, digest, documents, [list(row) for row in queries])
+    return _compute_checksum("folds", fold, digest, documents, data, [list(row) for row in queries])
 
 
 def checksum_content(trial: int, values: Mapping[str, Floats], artefacts: Mapping[str, int]) -> int:

@@ -209,10 +209,12 @@ class StoreWriter(StoreReader):
         """Write the test queries of a fold; call it inside a transaction."""
         documents = None if described.documents is None else encode_table(described.documents)
         columns = (described.queries[name].tolist() for name in QUERY_COLUMNS)
-        self._write_fold(fold, StoredFold(digest, documents, list(zip(*columns, strict=True))))
+        rows = list(zip(*columns, strict=True))
+        self._write_fold(fold, StoredFold(digest, documents, encode_table(described.data), rows))
 
     def _write_fold(self, fold: int, content: StoredFold) -> None:
-        self._insert("folds", fold, content.digest, content.documents, checksum=checksum_fold(fold, *content))
+        texts = (content.digest, content.documents, content.data)
+        self._insert("folds", fold, *texts, checksum=checksum_fold(fold, *content))
         self._insert_rows("queries", [(fold, i, *row) for i, row in enumerate(content.queries)])
 
     def _choose(self, trial: int, key: TrialKey, tested: TestedModel, measures: tuple[str, ...]) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.analysis import results
+from rankwright.analysis.permutation import permutation_importance
 from rankwright.analysis.results import Table, make_pairs_table
 from rankwright.basics.array_types import Floats
 from rankwright.data.feature_numbers import name_features
@@ -26,25 +27,30 @@ from rankwright.experiments.tables.model_tables import (
     make_profiles_table,
     make_steps_table,
 )
+from rankwright.measures import Measure
 from rankwright.models.model import Model
 from rankwright.rankers import Ranker
 from rankwright.scorers.linear import QueryScaling, StandardScaling
 
 MOST_PROFILED = 200_000  # documents of a fold
 MOST_BOUNDED = 100_000  # training documents of a fold
+N_SHUFFLES = 3  # of each feature
+MOST_SHUFFLED = 5_000_000  # documents that are scored with a shuffled feature, over all features: a few seconds
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedRanker:
     """A ranker fitted on a fold, with its scores of the test documents and its test means of NDCG at 1, 2, ...
 
-    The ``ranker`` is a Model where it was trained elsewhere; it has no tables of its training then.
+    The ``ranker`` is a Model where it was trained elsewhere; it has no tables of its training then. ``measure`` is the
+    one that selects among trials.
     """
 
     ranker: Ranker | Model
     fold: Fold
     scores: Floats
     curve: Mapping[str, float]
+    measure: str | Measure | None = None
 
 
 def tabulate_curve(trained: TrainedRanker) -> Table:
@@ -122,6 +128,21 @@ def tabulate_importance(trained: TrainedRanker) -> Table | None:
     return make_importance_table(trained.ranker.to_model())
 
 
+def tabulate_permutation(trained: TrainedRanker) -> Table:
+    """Return a table of how much the measure falls on test queries when each feature is shuffled within queries.
+
+    Where there are many features and documents, a sample of the test queries is used. What it costs depends on these
+    numbers only, not on the clock, so that the same trial always has the same table.
+    """
+    test = trained.fold.test
+    max_docs = max(MOST_SHUFFLED // (N_SHUFFLES * test.n_features), 1)
+    found = permutation_importance(
+        trained.ranker, test, trained.measure, n_repeats=N_SHUFFLES, max_docs=max_docs, random_state=0
+    )
+    n = len(found.features)
+    return {"feature": np.array(found.features), "fall": found.means, "queries": np.full(n, found.n_queries)}
+
+
 def tabulate_pairs(trained: TrainedRanker) -> Table:
     """Return a table that counts, for every two grades, the pairs of test documents in the right order."""
     return make_pairs_table(trained.fold.test, trained.scores)
@@ -142,6 +163,7 @@ TRIAL_TABLES: Mapping[str, Callable[[TrainedRanker], Table | None]] = {
     "bounds": tabulate_bounds,
     "steps": tabulate_steps,
     "importance": tabulate_importance,
+    "permutation": tabulate_permutation,
     "pairs": tabulate_pairs,
     "scores": tabulate_scores,
 }

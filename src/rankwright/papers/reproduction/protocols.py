@@ -122,7 +122,8 @@ def make_reproductions(names: Sequence[str], data: StrPath, methods: Sequence[st
     known = dict.fromkeys(method.name for spec, _ in protocols.values() for method in spec.methods)
     for method in methods:
         if method not in known:
-            raise InputError(f"unknown method {method!r} of {', '.join(wanted)}; {suggest(method, known)}")
+            hint = suggest(repr(method), map(repr, known))  # names of methods contain commas
+            raise InputError(f"unknown method {method!r} of {', '.join(wanted)}; {hint}")
     return {
         name: _choose_methods(spec, methods, name).with_data(public.find_folder(Path(data), len(wanted) == 1))
         for name, (spec, public) in protocols.items()

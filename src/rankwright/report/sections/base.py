@@ -10,6 +10,8 @@ from rankwright.analysis.results import Table
 from rankwright.report.blocks import Block, Chart, Choice, Section
 from rankwright.report.summary import Summary
 
+INTERNALS = "Method internals"  # the part of the page with what only some methods have
+
 
 class Content(NamedTuple):
     """The content of a section of the report: a lead of a sentence or two, and blocks."""
@@ -30,18 +32,21 @@ class ReportSection:
         The tables of the results that must be there and not empty.
     content : callable
         Takes the summary of the results; returns what the section says, or None if that is nothing.
+    part : str
+        The part of the page that it belongs to, such as ``INTERNALS``; its sections are folded at first.
     """
 
     title: str
     needs: tuple[str, ...]
     content: Callable[[Summary], Content | None]
+    part: str = ""
 
     def build(self, summary: Summary) -> Section | None:
         """Return the section for these results, or None where it does not appear."""
         if not all(summary.has(name) for name in self.needs):
             return None
         content = self.content(summary)
-        return None if content is None else Section(self.title, content.lead, content.blocks)
+        return None if content is None else Section(self.title, content.lead, content.blocks, self.part)
 
 
 def make_choice(label: str, options: Sequence[tuple[str, Block]]) -> Block:
@@ -125,12 +130,13 @@ def _shorten(name: str) -> str:
 
 def _make_axes(panel: int, n: int, title: str) -> dict[str, Any]:
     """Make Plotly's two axes of a panel; all panels share the range of y, and each has its own range of x."""
-    row, column = divmod(panel, WIDE)
+    wide = min(n, WIDE)  # a single panel has the whole width
+    row, column = divmod(panel, wide)
     n_rows = _count_rows(n)
     between = _BETWEEN / (_PANEL * n_rows)
     top, bottom = 1 - row / n_rows - between / 2, 1 - (row + 1) / n_rows + between / 2
     x: dict[str, Any] = {
-        "domain": [column / WIDE + 0.02 * (column > 0), (column + 1) / WIDE - 0.02 * (column < WIDE - 1)],
+        "domain": [column / wide + 0.02 * (column > 0), (column + 1) / wide - 0.02 * (column < wide - 1)],
         "anchor": f"y{find_axis_suffix(panel)}",
         "nticks": 5,
         "title": {"text": title if panel + WIDE >= n else ""},

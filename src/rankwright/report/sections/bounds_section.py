@@ -11,7 +11,7 @@ from rankwright.analysis.results import Table
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import select_on_all_folds, select_rows, split_by_method
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, ReportSection, TrainingMeasure, find_training_measure
+from rankwright.report.sections.base import INTERNALS, Content, ReportSection, TrainingMeasure, find_training_measure
 from rankwright.report.summary import Summary
 
 _ROW, _REST = 30, 110  # pixels for each method, and for the axis and its title
@@ -54,7 +54,8 @@ def _make_content(summary: Summary) -> Content | None:
         "rankwright.diagnose says more about a single model."
     )
     shown = {method: methods[method] for method in complete}
-    blocks: list[Block] = [_draw_chart(shown, trained_on)] if shown else []
+    chart = _draw_chart(shown, trained_on)
+    blocks: list[Block] = [chart] if chart is not None else []
     return Content(lead, [*blocks, _make_grid(summary, methods)])
 
 
@@ -69,20 +70,24 @@ def average_bounds(table: Table) -> list[LossBound]:
     return found
 
 
-def _draw_chart(methods: Methods, trained_on: TrainingMeasure) -> Chart:
-    """Draw the chart of the training loss of each method and the bounds on it, as marks in one row per method."""
+def _draw_chart(methods: Methods, trained_on: TrainingMeasure) -> Chart | None:
+    """Draw the training loss of each method and the bounds on it, a row of marks for each; None without bounds."""
+    marked = {
+        method: _select_marked_bounds([bound for bound in bounds if bound.measure == bounds[0].measure])
+        for method, bounds in methods.items()
+    }
+    used = {name for marks in marked.values() for name in marks}
+    if not used:
+        return None
     empty = {"type": "scatter", "mode": "markers", "x": [], "y": []}  # puts a bound's symbol into the legend
     data: list[dict[str, Any]] = [
         {**empty, "name": name, "marker": {"symbol": symbol, "color": "var(--ink)", "size": 9}}
         for name, symbol in _SYMBOLS.items()
+        if name in {_LOSS, *used}
     ]
     values: list[float] = []
     for method, bounds in methods.items():
-        own_measure = bounds[0].measure
-        marks = {
-            _LOSS: bounds[0].loss,
-            **_select_marked_bounds([bound for bound in bounds if bound.measure == own_measure]),
-        }
+        marks = {_LOSS: bounds[0].loss, **marked[method]}
         values += marks.values()
         data += [_make_mark(method, name, value) for name, value in marks.items()]
     layout = {
@@ -104,7 +109,7 @@ def _select_marked_bounds(bounds: Sequence[LossBound]) -> dict[str, float]:
             marks[_OWN] = bound.value
         if bound.bound == "type one, exponential":
             marks[_ONE] = bound.value
-        elif bound.bound == "type two, margin" and not np.isnan(bound.least):
+        elif bound.bound == "type two, margin" and bound.factor > 0:  # at 0 all scores are equal: it says nothing
             marks[_TWO] = bound.least
     return marks
 
@@ -166,4 +171,4 @@ def _list_cells(summary: Summary, bound: LossBound) -> list[Any]:
     return [bound.bound, label, "yes" if bound.own else "", bound.loss, bound.value, *gaps]
 
 
-BOUNDS = ReportSection("Bounds", ("bounds",), _make_content)
+BOUNDS = ReportSection("Bounds", ("bounds",), _make_content, INTERNALS)

@@ -12,13 +12,13 @@ from rankwright.report.blocks import Duel, DuelDocuments, DuelQuery
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
 
-DOCUMENT_BYTES = 1_300_000  # the most JSON for documents, approximately
-VALUE_BYTES = 1_300_000  # and the most for values
+DOCUMENT_BYTES = 1_000_000  # the most JSON for documents, approximately
+VALUE_BYTES = 1_000_000  # and the most for values
 _BYTES_A_VALUE = 7
 
 
 def _make_content(summary: Summary) -> Content | None:
-    """Make the lead and the blocks of section "Wins and losses"; return None if there is nothing to show."""
+    """Make the lead and the blocks of the section; return None if there is nothing to show."""
     values = summary.values[summary.results.measure]
     present = np.flatnonzero(~np.isnan(values).all(axis=1))
     if len(present) < 2:
@@ -36,15 +36,13 @@ def _make_content(summary: Summary) -> Content | None:
             )
         ],
         np.stack([summary.values[name][present] for name in measures]),
-        "The difference of two methods on each test query. Open a query to see where they rank its documents. "
-        "Each query has the same weight as in the means above.",
+        "Each test query by its two values. Open one to see where both methods rank its documents.",
         _explain_absence(documents, len(queries["qid"])),
         start=_find_best_two(summary, present),
         weighting=summary.results.weighting,
     )
     lead = (
-        "Where does one method beat another, and by which documents? Values are means over the seeds; ranks are those "
-        "of the first seed."
+        "Two methods, query by query. Values are means over the seeds; ranks of documents are those of the first seed."
     )
     return Content(lead, [duel])
 
@@ -123,4 +121,4 @@ def compute_ranks(scores: Floats) -> Ints:
     return np.where(np.isnan(scores), 0, places)
 
 
-DUELS = ReportSection("Wins and losses", ("queries", "values"), _make_content)
+DUELS = ReportSection("Where does it win and lose?", ("queries", "values"), _make_content)

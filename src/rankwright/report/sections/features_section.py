@@ -13,10 +13,10 @@ from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import compute_fold_means, select_on_all_folds
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, ReportSection, make_choice
+from rankwright.report.sections.base import INTERNALS, Content, ReportSection, make_choice
 from rankwright.report.summary import Summary
 
-MOST_FEATURES = 25
+MOST_FEATURES = 12
 _ROW, _REST = 20, 130  # pixels for each feature, and for the axes
 
 
@@ -48,7 +48,9 @@ def rank_features(methods: Mapping[str, Effects]) -> list[str]:
     return sorted(largest, key=lambda feature: -largest[feature])[:MOST_FEATURES]
 
 
-def make_feature_map(methods: Mapping[str, Effects], colours: Mapping[str, Any], caption: str) -> Chart:
+def make_feature_map(
+    methods: Mapping[str, Effects], colours: Mapping[str, Any], caption: str, digits: int = 2
+) -> Chart:
     """Draw a heat map of features by methods; each method is a trace of its own, so that the reader can hide it.
 
     ``colours`` are Plotly's ``cmin``, ``cmax`` and ``colorscale``; {} in the caption is the number of features.
@@ -64,7 +66,7 @@ def make_feature_map(methods: Mapping[str, Effects], colours: Mapping[str, Any],
             "y": features,
             "z": _list_numbers(effects, features),
             "coloraxis": "coloraxis",
-            "hovertemplate": "%{y}: %{z:.2f}",
+            "hovertemplate": f"%{{y}}: %{{z:.{digits}f}}",
             "method": method,
         }
         for number, (method, effects) in enumerate(methods.items())
@@ -79,7 +81,7 @@ def make_feature_map(methods: Mapping[str, Effects], colours: Mapping[str, Any],
             "zeroline": False,
             "side": "top",
         },
-        "yaxis": {"type": "category", "showgrid": False, "autorange": "reversed"},
+        "yaxis": {"type": "category", "showgrid": False, "autorange": "reversed", "title": {"text": "feature"}},
     }
     return Chart(data, layout, caption.format(len(features)), height=_REST + _ROW * len(features))
 
@@ -108,7 +110,7 @@ def make_feature_bars(method: str, effects: Effects, axis: str, caption: str) ->
     return Chart(data, layout, caption, height=_REST + _ROW * len(order))
 
 
-def _choose_method(methods: Mapping[str, Effects], shares: Chart, axis: str, what: str) -> Block:
+def choose_method(methods: Mapping[str, Effects], shares: Chart, axis: str, what: str) -> Block:
     """Return the map of all methods and the bars of each, of which the reader sees one; without a map if there is one.
 
     ``what`` says what the features shown have the largest of, such as "effect".
@@ -128,7 +130,7 @@ _WEIGHT_COLOURS = {
 
 
 def _show_weights(summary: Summary) -> Content | None:
-    """Make the lead and the blocks of section "Feature weights"; return None if there is nothing to show."""
+    """Make the lead and the blocks of the section on feature weights; return None if there is nothing to show."""
     methods = {
         m: compute_effects(table, "effect") for m, table in select_on_all_folds(summary.results, "weights").items()
     }
@@ -144,7 +146,7 @@ def _show_weights(summary: Summary) -> Content | None:
         "The weights of linear methods. The effect of a feature is its weight times its standard deviation in "
         "training: how far a typical change of the feature moves the score."
     )
-    return Content(lead, [_choose_method(methods, shares, axis, "effect")])
+    return Content(lead, [choose_method(methods, shares, axis, "effect")])
 
 
 def scale_to_largest(effects: Effects) -> Effects:
@@ -153,15 +155,15 @@ def scale_to_largest(effects: Effects) -> Effects:
     return effects.scaled(1.0 / largest) if largest > 0 else effects
 
 
-WEIGHTS = ReportSection("Feature weights", ("weights",), _show_weights)
+WEIGHTS = ReportSection("Feature weights", ("weights",), _show_weights, INTERNALS)
 
 
-MOST_ROWS = 100  # the most features of a method in the table
+MOST_ROWS = 20  # the most features of a method in the table
 _GAIN_COLOURS = {"cmin": 0, "colorscale": [[0, "var(--paper)"], [1, "var(--better)"]]}
 
 
 def _show_importance(summary: Summary) -> Content | None:
-    """Make the lead and the blocks of section "Feature importance"; return None if there is nothing to show."""
+    """Make the lead and the blocks of the section on the gain of splits; return None if there is nothing to show."""
     tables = select_on_all_folds(summary.results, "importance")
     if not tables:
         return None
@@ -176,7 +178,7 @@ def _show_importance(summary: Summary) -> Content | None:
         "replaced another."
     )
     return Content(
-        lead, [_choose_method(methods, shares, axis, "share of the gain"), _make_importance_grid(tables, methods)]
+        lead, [choose_method(methods, shares, axis, "share of the gain"), _make_importance_grid(tables, methods)]
     )
 
 
@@ -209,4 +211,4 @@ def _make_importance_rows(method: str, table: Table, effects: Effects) -> list[R
     return made
 
 
-IMPORTANCE = ReportSection("Feature importance", ("importance",), _show_importance)
+IMPORTANCE = ReportSection("Gain of splits", ("importance",), _show_importance, INTERNALS)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.analysis.results import Table
-from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Chart
 from rankwright.report.chosen_runs import (
     drop_polishing,
@@ -16,19 +16,22 @@ from rankwright.report.chosen_runs import (
     select_kept_climbs,
     select_rows,
     split_by_method,
-    split_runs,
 )
 from rankwright.report.sections.base import Content, ReportSection, find_training_measure, make_choice
+from rankwright.report.sections.learning_lines import (
+    choose_heights,
+    compute_band,
+    compute_mean_line,
+    find_kept_round,
+    is_uneven,
+)
 from rankwright.report.summary import Summary
 
-MOST_POINTS = 150  # the most points of a line
-_UNEVEN = 20.0  # an axis is logarithmic where highest / lowest line exceeds this
 _SELDOM = 0.5  # values recorded in a smaller share of the rounds have markers
 _PARTS_EVALUATED = ("train", "valid")  # shown side by side; every other recorded column has a chart of its own
 _KEYS = ("method", "fold", "seed", "restart", "round", "measure", "polish", "kept")
 # Columns about the feature of a round have no meaningful mean; tree weights have a section of their own.
 _OF_A_FEATURE = ("feature", "sign", "weight", "searched", "step", "threshold", "missing")
-_SIGNED = ("alpha", "r")  # only the size is shown: the sign is the direction of the feature
 _MEAN = "mean over folds"
 _OWN = ("loss", "objective", "gap")  # not comparable between methods
 _STEEP = ("gap", "smoothing", "gain", "sigma")  # shown on a logarithmic axis: they fall by powers of ten
@@ -81,7 +84,7 @@ _TITLES = {
 
 
 def _make_content(summary: Summary) -> Content | None:
-    """Make the lead and the blocks of section "Learning curves"; return None if there is nothing to show."""
+    """Make the lead and the blocks of the section; return None if there is nothing to show."""
     histories = {
         m: drop_polishing(select_kept_climbs(table)) for m, table in split_by_method(summary.results, "history").items()
     }
@@ -107,13 +110,20 @@ def _choose_quantities(methods: Mapping[str, Table]) -> dict[str, tuple[str, ...
     recorded = [
         name
         for name in dict.fromkeys(name for table in methods.values() for name in table)
-        if name not in (*_KEYS, *_OF_A_FEATURE) and any(np.isfinite(table[name]).any() for table in methods.values())
+        if name not in (*_KEYS, *_OF_A_FEATURE)
+        and any(name in table and np.ptp(_list_known(table[name])) > 0 for table in methods.values())
     ]
     evaluated = tuple(name for name in _PARTS_EVALUATED if name in recorded)
     others: dict[str, tuple[str, ...]] = {
         _WORDS.get(name, name): (name,) for name in recorded if name not in _PARTS_EVALUATED
     }
     return {"measure": evaluated, **others} if evaluated else others
+
+
+def _list_known(values: Floats) -> Floats:
+    """Return the values that are finite, or a single 0 if there are none."""
+    known = np.asarray(values, dtype=np.float64)[np.isfinite(values)]
+    return known if len(known) else np.zeros(1)
 
 
 def _draw_folds(summary: Summary, methods: Mapping[str, Table], columns: tuple[str, ...]) -> Block | None:
@@ -138,17 +148,25 @@ def _draw_curves(summary: Summary, methods: Mapping[str, Table], columns: tuple[
         if len((line := compute_mean_line(table, column))[0]) > 0
     ]
     seldom = {(m, i) for m, i, *_ in lines if np.isfinite(methods[m][columns[i]]).mean() < _SELDOM}
-    data = [
+    bands = [
+        (method, i, band)
+        for method, i, x, _ in lines
+        if (band := compute_band(methods[method], columns[i], x)) is not None
+    ]
+    data = [_make_band(method, i, *band) for method, i, band in bands]
+    data += [
         {
             "type": "scatter",
             "mode": "lines+markers" if (method, i) in seldom else "lines",
             "x": x,
             "y": y,
             "method": method,
-            **({} if i == 0 else {"xaxis": "x2", "yaxis": "y2"}),
+            **_choose_panel(i),
         }
         for method, i, x, y in lines
     ]
+    kept = [_make_kept_mark(method, i, x, y, find_kept_round(methods[method])) for method, i, x, y in lines]
+    data += [mark for mark in kept if mark is not None]
     shown = dict.fromkeys(method for method, *_ in lines)
     name, value, more = columns[0], _AXES.get(columns[0], columns[0]), ""
     title = _TITLES.get(columns, _EXPLAINED.get(columns[0], value))
@@ -163,10 +181,62 @@ def _draw_curves(summary: Summary, methods: Mapping[str, Table], columns: tuple[
         caption += " Of several starts, only the climb that was kept; its start is step 0."
     if seldom:
         caption += " Where it was recorded in some rounds only, these have markers."
+    if any(mark is not None for mark in kept):
+        caption += (
+            f" The ring is the {unit} whose model was kept{', the median of the runs' if where == _MEAN else ''}."
+        )
+    if bands:
+        caption += " The band is one standard error between runs, after each run's own level was taken out."
     if where == _MEAN:
         caption += " A run that stopped early keeps its last value."
+    is_measure = columns[0] in _PARTS_EVALUATED
+    heights = choose_heights([*(y for *_, y in lines), *(high for *_, (_, _, high) in bands)]) if is_measure else None
+    if heights is not None and any(float(np.min(y)) < heights[0] for *_, y in lines):
+        caption += f" The first {unit}s of some methods lie below the chart."
     steep = columns[0] in _STEEP or (columns[0] in _OWN and is_uneven([y for *_, y in lines]))
-    return Chart(data, _make_layout(columns, value, unit, steep), caption, height=400)
+    layout = _make_layout(columns, value, unit, steep)
+    if heights is not None:
+        layout["yaxis"]["range"] = heights
+    return Chart(data, layout, caption, height=320)
+
+
+def _choose_panel(i: int) -> dict[str, str]:
+    """Return Plotly's axes of the first or the second panel."""
+    return {} if i == 0 else {"xaxis": "x2", "yaxis": "y2"}
+
+
+def _make_band(method: str, i: int, x: Floats, low: Floats, high: Floats) -> dict[str, Any]:
+    """Return Plotly's trace of the area between two lines."""
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": np.concatenate([x, x[::-1]]),
+        "y": np.concatenate([high, low[::-1]]),
+        "fill": "toself",
+        "line": {"width": 0},
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "method": method,
+        **_choose_panel(i),
+    }
+
+
+def _make_kept_mark(method: str, i: int, x: Floats, y: Floats, kept: float | None) -> dict[str, Any] | None:
+    """Return Plotly's trace of a ring at the round that was kept; None if it is not known."""
+    if kept is None:
+        return None
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [kept],
+        "y": [float(np.interp(kept, x, y))],
+        "marker": {"size": 11, "symbol": "circle-open", "line": {"width": 2}},
+        "hovertemplate": "kept: %{x:.0f}<br>%{y:.4f}",
+        "showlegend": False,
+        "meta": f"{method}, kept",
+        "method": method,
+        **_choose_panel(i),
+    }
 
 
 def _name_units(climbs: Sequence[bool]) -> tuple[str, str]:
@@ -189,45 +259,4 @@ def _make_layout(columns: tuple[str, ...], value: str, unit: str, steep: bool) -
     }
 
 
-def is_uneven(lines: Sequence[Floats]) -> bool:
-    """Return whether lines differ so much in height that they need a logarithmic axis; all must be above 0.
-
-    >>> low, high = np.array([0.5, 0.4]), np.array([90.0, 60.0])
-    >>> is_uneven([low, high]), is_uneven([low, 4 * low])
-    (True, False)
-    """
-    levels = [float(np.median(line)) for line in lines]
-    return min((float(np.min(line)) for line in lines), default=0.0) > 0 and max(levels) > _UNEVEN * min(levels)
-
-
-def compute_mean_line(table: Table, column: str) -> tuple[Floats, Floats]:
-    """Return some rounds, evenly spread, and the column's mean over runs there; an ended run keeps its last value."""
-    rounds = np.unique(table["round"])
-    values = np.stack([_fill_rounds(rounds, run, column) for run in split_runs(table)]).mean(axis=0)
-    known = np.flatnonzero(np.isfinite(values))
-    kept = known[thin_numbers(len(known))]
-    return rounds[kept], values[kept]
-
-
-def _fill_rounds(rounds: Floats, run: Table, column: str) -> Floats:
-    """Return a run's column at each round: the value of the last round that the run has by then; NaN before its first.
-
-    After its end a run has its last known value: not every round need have recorded one.
-    """
-    order = np.argsort(run["round"], kind="stable")
-    last = np.searchsorted(run["round"][order], rounds, side="right") - 1
-    recorded = np.asarray(run[column], dtype=np.float64)[order]
-    values = np.append(np.abs(recorded) if column in _SIGNED else recorded, np.nan)
-    known = np.flatnonzero(np.isfinite(values))
-    if len(known):
-        last = np.where(rounds > run["round"].max(), known[-1], last)
-    filled: Floats = values[last]  # index -1, before the first round, is the NaN at the end
-    return filled
-
-
-def thin_numbers(n: int) -> Ints:
-    """Return at most ``MOST_POINTS`` of the indexes 0 to n - 1, evenly spread, with both ends."""
-    return np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS)).round().astype(np.intp))
-
-
-LEARNING = ReportSection("Learning curves", ("history",), _make_content)
+LEARNING = ReportSection("How did training go?", ("history",), _make_content)

@@ -12,8 +12,15 @@ from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import drop_polishing, find_deciding_values, select_rows, split_by_method, split_runs
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, ReportSection, TrainingMeasure, find_training_measure, make_choice
-from rankwright.report.sections.learning_section import compute_mean_line, thin_numbers
+from rankwright.report.sections.base import (
+    INTERNALS,
+    Content,
+    ReportSection,
+    TrainingMeasure,
+    find_training_measure,
+    make_choice,
+)
+from rankwright.report.sections.learning_lines import compute_mean_line, thin_numbers
 from rankwright.report.summary import Summary
 
 _PARTS = {"train": ("training", "dot"), "valid": ("validation", "solid")}  # label and dash of each part
@@ -222,4 +229,4 @@ def _make_layout(measure: str, last: float) -> dict[str, Any]:
     }
 
 
-POLISHING = ReportSection("Polishing", ("history",), _make_content)
+POLISHING = ReportSection("Polishing", ("history",), _make_content, INTERNALS)

@@ -14,7 +14,7 @@ from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import select_rows, split_by_method, split_runs
 from rankwright.report.notation import DIGITS, format_number
 from rankwright.report.sections import base
-from rankwright.report.sections.base import Content, ReportSection, find_training_measure, make_choice
+from rankwright.report.sections.base import INTERNALS, Content, ReportSection, find_training_measure, make_choice
 from rankwright.report.summary import Summary
 
 MOST_CHARTS = 20  # the most charts of a page: each may take 90 kilobytes
@@ -201,4 +201,4 @@ def _make_rows(method: str, table: Table) -> list[Row]:
     return [Row([method, feature, len(found[feature]), *means[feature]], (method,)) for feature in ordered]
 
 
-PROFILES = ReportSection("Along each weight", ("profiles",), _make_content)
+PROFILES = ReportSection("Along each weight", ("profiles",), _make_content, INTERNALS)

@@ -114,7 +114,7 @@ def label_measure(summary: Summary, measure: str) -> str:
 
 
 def _make_content(summary: Summary) -> Content | None:
-    """Make the lead and the blocks of section "Published figures"; return None if there is nothing to show."""
+    """Make the lead and the blocks of the section; return None if there is nothing to show."""
     columns = [
         Column("method"),
         Column("measure"),
@@ -150,4 +150,4 @@ def _make_row(summary: Summary, figure: FigureComparison) -> Row:
     return Row(cells, (figure.method,) if figure.method in summary.methods else ())
 
 
-PUBLISHED = ReportSection("Published figures", ("published",), _make_content)
+PUBLISHED = ReportSection("Do published figures agree?", ("published",), _make_content)

@@ -19,7 +19,14 @@ from rankwright.report.chosen_runs import (
     split_runs,
 )
 from rankwright.report.notation import DIGITS
-from rankwright.report.sections.base import Content, ReportSection, TrainingMeasure, find_training_measure, make_choice
+from rankwright.report.sections.base import (
+    INTERNALS,
+    Content,
+    ReportSection,
+    TrainingMeasure,
+    find_training_measure,
+    make_choice,
+)
 from rankwright.report.summary import Summary
 
 MOST_STARTS = 300  # most starts of a method in one chart
@@ -221,4 +228,4 @@ def _draw_gains(methods: Methods, trained_on: TrainingMeasure) -> Chart:
     return Chart(data, layout, caption, height=320)
 
 
-RESTARTS = ReportSection("Restarts", ("history",), _make_content)
+RESTARTS = ReportSection("Restarts", ("history",), _make_content, INTERNALS)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row, Text
-from rankwright.report.chosen_runs import compute_fold_means, select_on_all_folds
 from rankwright.report.notation import (
     DIGITS,
     Value,
@@ -20,11 +19,12 @@ from rankwright.report.notation import (
     format_signed,
 )
 from rankwright.report.sections.base import Content, Dot, ReportSection, make_choice, make_dot_chart
+from rankwright.report.sections.curves import draw_curves
 from rankwright.report.summary import BELOW, Figure, Summary
 
 
 def _make_content(summary: Summary) -> Content:
-    """Make the lead and the blocks of section "Results" of the report."""
+    """Make the lead and the blocks of the section."""
     unfinished = summary.results.unfinished
     blocks: list[Block] = [
         *([Text(f"The experiment is {unfinished}.", level="warning")] if unfinished else []),
@@ -35,7 +35,7 @@ def _make_content(summary: Summary) -> Content:
             "Show",
             [("means", _make_mean_grid(summary)), *_make_more_grids(summary), ("ranks", _make_rank_grid(summary))],
         ),
-        *_draw_chart(summary),
+        *_draw_charts(summary),
     ]
     return Content(f"{_write_verdict(summary)} {_describe_protocol(summary)}".strip(), blocks)
 
@@ -92,7 +92,8 @@ def _make_difference_grid(summary: Summary) -> Grid:
         label = summary.labels[name]
         columns += [Column(label, DIGITS, title=f"{name} minus that of the best"), Column(f"p {label}", 4)]
     rows = []
-    for m, method in enumerate(summary.methods):
+    for method in summary.ranked:
+        m = summary.methods.index(method)
         cells: list[Cell | Value] = []
         for name in summary.measures:
             figure = summary.figures[name][m]
@@ -112,7 +113,8 @@ def _make_fold_grid(summary: Summary) -> Grid:
     means = summary.results.fold_means()
     best = np.where(np.isnan(means), -np.inf, means).max(axis=0)
     rows = []
-    for method, row in zip(summary.methods, means, strict=True):
+    for method in summary.ranked:
+        row = means[summary.methods.index(method)]
         cells = [Cell(float(v), emphasis="best" if v == top else "") for v, top in zip(row, best, strict=True)]
         rows.append(Row([method, *cells], (method,)))
     return Grid(columns, rows, f"{summary.decisive} on the test queries of each fold, the best emphasised.")
@@ -120,6 +122,7 @@ def _make_fold_grid(summary: Summary) -> Grid:
 
 def _make_mean_grid(summary: Summary) -> Grid:
     """Make the table of each method's mean under every measure, with the uncertainty of the deciding one."""
+    efforts = count_candidates(summary)
     seeds = ["seed sd"] if not np.isnan(summary.seed_deviations).all() else []
     columns = [
         Column("method"),
@@ -127,12 +130,15 @@ def _make_mean_grid(summary: Summary) -> Grid:
         Column("std error", DIGITS, title=f"standard error of the mean of {summary.decisive}, over queries"),
         Column("95% interval", title=f"bootstrap interval of the mean of {summary.decisive}, over queries"),
         *(Column(title, DIGITS, title=f"standard deviation of {summary.decisive} between seeds") for title in seeds),
+        *([Column("candidates", title="settings of the parameters that were tried on each fold")] if efforts else []),
         Column("mean rank", 2, title="mean of the ranks under all measures"),
         *(Column(summary.labels[name], DIGITS, title=name) for name in summary.measures[1:]),
     ]
     rows = []
     n_ranked = {name: sum(not isnan(each.mean) for each in figures) for name, figures in summary.figures.items()}
-    for m, (method, spread) in enumerate(zip(summary.methods, summary.spreads, strict=True)):
+    for method in summary.ranked:
+        m = summary.methods.index(method)
+        spread = summary.spreads[m]
         first, *others = (_make_cell(figures[m], n_ranked[name]) for name, figures in summary.figures.items())
         between = Cell(None if isnan(spread.low) else spread.low, format_interval(spread.low, spread.high))
         between_seeds = [float(summary.seed_deviations[m])] * len(seeds)
@@ -142,12 +148,23 @@ def _make_mean_grid(summary: Summary) -> Grid:
             spread.error,
             between,
             *between_seeds,
+            *([efforts[method]] if efforts else []),
             float(summary.mean_ranks[m]),
             *others,
         ]
         rows.append(Row(cells, (method,)))
     caption = f"Means on test queries. The best of each measure is emphasised. {summary.options}"
-    return Grid(columns, rows, caption.strip(), summary.below_note)
+    effort = " A method that tried more candidates had more chances to fit the validation queries." if efforts else ""
+    return Grid(columns, rows, caption.strip(), f"{summary.below_note}{effort}".strip())
+
+
+def count_candidates(summary: Summary) -> dict[str, int]:
+    """Return how many settings of its parameters each method tried; nothing where all tried one, or none is known."""
+    table = summary.table("trials")
+    if not summary.has("trials"):
+        return {}
+    tried = {m: len(np.unique(table["candidate"][table["method"] == i])) for i, m in enumerate(summary.methods)}
+    return tried if max(tried.values()) > 1 else {}
 
 
 def _make_cell(figure: Figure, n_ranked: int) -> Cell:
@@ -169,14 +186,23 @@ def _make_rank_grid(summary: Summary) -> Grid:
         Column("mean rank", 2, title="mean of the ranks under all measures"),
     ]
     rows = []
-    for m, method in enumerate(summary.methods):
+    for method in summary.ranked:
+        m = summary.methods.index(method)
         figures = [summary.figures[name][m] for name in summary.measures]
         cells = [Cell(f.rank, emphasis="best" if f.best else "", title=format_number(f.mean)) for f in figures]
         rows.append(Row([method, *cells, float(summary.mean_ranks[m])], (method,)))
     return Grid(columns, rows, "Ranks of the methods under each measure, 1 for the best. Equal means share a rank.")
 
 
-def _draw_chart(summary: Summary) -> list[Chart]:
+def _draw_charts(summary: Summary) -> list[Block]:
+    """Return a list with the choice of charts: means with intervals, and NDCG at 1 to 10; empty if there are none."""
+    curves = draw_curves(summary)
+    charts: list[tuple[str, Block]] = [("means with intervals", chart) for chart in _draw_means(summary)]
+    charts += [("the first k documents", curves)] if curves is not None else []
+    return [make_choice("Chart", charts)] if charts else []
+
+
+def _draw_means(summary: Summary) -> list[Chart]:
     """Return a list with the chart of each method's mean and interval, the best first; empty if there are no means."""
     figures = summary.figures[summary.results.measure]
     dots = [
@@ -230,31 +256,4 @@ def _join_folds(folds: NDArray[Any]) -> str:
     return ", ".join(map(str, folds))
 
 
-RESULTS = ReportSection("Results", ("queries", "values"), _make_content)
-
-
-def _show_curves(summary: Summary) -> Content | None:
-    """Make the lead and the blocks of section "Curves"; return None if there is nothing to show."""
-    methods = select_on_all_folds(summary.results, "curve")
-    if not methods:
-        return None
-    data = []
-    for method, table in methods.items():
-        k, means = compute_fold_means(table, "k", "value")
-        data.append({"type": "scatter", "mode": "lines+markers", "x": k, "y": means.mean(axis=1), "method": method})
-    first = next(iter(methods.values()))
-    family = str(first["measure"][0]).replace("{k}", "k") if "measure" in first else "ndcg@k"
-    layout = {
-        "xaxis": {"title": {"text": "k, the number of documents that count"}, "dtick": 1},
-        "yaxis": {"title": {"text": family}, "tickformat": ".3f"},
-    }
-    caption = f"{family} on test queries for k from {k[0]} to {k[-1]}, mean over the folds."
-    if "letor4" in family:
-        caption += (
-            " LETOR 4.0 counts a query with fewer than k documents as 0, so curves fall where k exceeds many queries."
-        )
-    lead = "How good is the top of the ranking, and how far down does it stay so?"
-    return Content(lead, [Chart(data, layout, caption, height=440)])
-
-
-CURVES = ReportSection("Curves", ("curve",), _show_curves)
+RESULTS = ReportSection("Which method is best?", ("queries", "values"), _make_content)

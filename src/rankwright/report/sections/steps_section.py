@@ -15,7 +15,7 @@ from rankwright.report.blocks import Cell, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import select_rows, split_by_method, split_runs
 from rankwright.report.notation import DIGITS, format_count
 from rankwright.report.sections import base
-from rankwright.report.sections.base import Content, ReportSection, make_choice
+from rankwright.report.sections.base import INTERNALS, Content, ReportSection, make_choice
 from rankwright.report.summary import Summary
 
 MOST_PANELS = 8
@@ -220,4 +220,4 @@ def _describe_trends(functions: Sequence[Function]) -> str:
     return ways[0][0] if len(ways) == 1 else ", ".join(f"{way} {n}" for way, n in ways)
 
 
-STEPS = ReportSection("Step functions", ("steps",), _make_content)
+STEPS = ReportSection("Step functions", ("steps",), _make_content, INTERNALS)

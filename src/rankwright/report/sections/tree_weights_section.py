@@ -12,8 +12,8 @@ from rankwright.basics.array_types import Floats
 from rankwright.report.blocks import Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import select_rows, split_by_method, split_runs
 from rankwright.report.sections import base
-from rankwright.report.sections.base import Content, ReportSection, make_choice
-from rankwright.report.sections.learning_section import MOST_POINTS, thin_numbers
+from rankwright.report.sections.base import INTERNALS, Content, ReportSection, make_choice
+from rankwright.report.sections.learning_lines import MOST_POINTS, thin_numbers
 from rankwright.report.summary import Summary
 
 MOST_PANELS = 8  # most folds of a method in one chart
@@ -154,4 +154,4 @@ def _compute_cells(runs: Sequence[TreeWeights]) -> list[float]:
     return means
 
 
-TREE_WEIGHTS = ReportSection("Tree weights", ("history",), _make_content)
+TREE_WEIGHTS = ReportSection("Tree weights", ("history",), _make_content, INTERNALS)
