@@ -16,6 +16,7 @@ from rankwright.cli.app import app
 READS, WRITES, FILLS = "reads", "writes", "fills"  # a file or a folder that is read; a file; a folder
 ROLES = {  # of every option that takes a path: a new one is listed here, and then tested
     "fit": {"train": READS, "valid": READS, "model": WRITES},
+    "auto": {"train": READS, "valid": READS, "model": WRITES, "out": FILLS},
     "predict": {"model": READS, "data": READS, "out": WRITES, "run": WRITES},
     "evaluate": {**dict.fromkeys(("data", "model", "scores", "qrels", "run"), READS), "per_query": WRITES},
     "explain": {"model": READS},
@@ -39,8 +40,15 @@ NAMED = (
     ("compare", "scores"),
     ("evaluate", "run"),
 )  # NAME=FILE is no path
+ADDRESSES = {  # paths or addresses that the workers of a cluster open
+    "fit": {"train", "valid"},
+    "auto": {"train", "valid"},
+    "evaluate": {"data"},
+    "predict": {"data", "out"},
+}
 CALLS: dict[str, list[tuple[str, ...]]] = {  # calls that read and write everything a command can; {} is the folder
     "fit": [("regression", "--train={}/train.txt", "--valid={}/valid.txt", "--model={}/new.json")],
+    "auto": [("--train={}/train.txt", "--valid={}/valid.txt", "--minutes=0.02", "--model={}/new.json", "--out={}/new")],
     "predict": [("--model={}/model.json", "--data={}/test.txt", "--out={}/new.txt", "--run={}/new.run")],
     "evaluate": [
         ("--data={}/test.txt", "--model={}/model.json", "--per-query={}/new.tsv"),
@@ -66,6 +74,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # calls that read and write everyth
     "simulate": [("smoothing", "--data={}/MQ2008", "--out={}/new")],
 }
 WRITTEN = {  # what a folder is filled with, as far as it could be read as well
+    "auto": ("report.html", "leaderboard.csv"),
     "convert": ("header.json", "X.npy"),
     "experiment": ("results.sqlite", "results.lock", "report.html", "tables/results.csv", "tables/comparisons.tex"),
     "reproduce": ("mq2008/results.sqlite", "mq2008/report.html", "mq2008/tables/results.md"),
@@ -80,7 +89,8 @@ def test_every_path_of_every_command_has_a_role():
         assert command.callback is not None
         hints = get_type_hints(command.callback)
         names = {name for name, hint in hints.items() if "Path" in str(hint)}
-        found[command.name or command.callback.__name__] = names
+        name = command.name or command.callback.__name__
+        found[name] = names | ADDRESSES.get(name, set())
     assert {name: names for name, names in found.items() if names} == {
         name: {option for option in roles if (name, option) not in NAMED} for name, roles in ROLES.items()
     }

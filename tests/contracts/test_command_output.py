@@ -21,6 +21,7 @@ from rankwright.papers.simulation.bounds_figures import bounds_curves
 ENCODINGS = ("ascii", "latin-1", "cp1252", "cp437", "shift_jis", "utf-8")
 CALLS: dict[str, list[tuple[str, ...]]] = {  # {} is a folder whose name, files and ids need Unicode
     "fit": [("regression", "--train={}/train.txt", "--model={}/new–model.json")],
+    "auto": [("--train={}/train.txt", "--minutes=0.02", "--model={}/new–blend.json", "--out={}/new–search")],
     "predict": [("--model={}/model.json", "--data={}/train.txt", "--out=/dev/stdout")],
     "evaluate": [("--model={}/model.json", "--data={}/train.txt")],
     "convert": [("{}/train.txt", "--out={}/new–data.rwq")],
@@ -36,6 +37,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # {} is a folder whose name, files 
     "simulate": [("bounds", "--out={}/simulated")],
     "rankers": [()],
     "measures": [()],
+    "warm": [("singlefeature", "--measure=map")],
     "reproduce": [("mq2008", "--data={}/none")],  # what it prints of results is what experiment prints
     "demo": [("--out={}/qrels",)],
 }

@@ -199,7 +199,7 @@ class TestTheWholeJob:
         assert "n_estimators=500" in out
         for name in ("mart", "lambdamart", "directranktrees", "boostedtrees"):
             assert re.search(rf"\n{name}\n  .*[Bb]oosted", out)
-        assert "weight_range=(0.1, 0.5)" in out
+        assert "weight_range=(0.03, 0.15)" in out
         _, out, _ = run(capsys, "rankers", "--json")
         names = {ranker.__name__.lower() for ranker in RANKERS}
         assert {row["name"] for row in json.loads(out)} == names
@@ -265,7 +265,7 @@ class TestMistakes:
             (["fit", "adarank", "--train", "{f}", "--model", "{t}/m"], "a folder without tables; expected Parquet, CSV, Arrow or JSON lines in it. For LETOR text name the files"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--measure", "ndgc", "--model", "{t}/m"], "did you mean ndcg?"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--set", "rounds=5", "--model", "{t}/m"], "it is called n_estimators here"),
-            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_estimators", "--model", "{t}/m"], "expected name=value"),
+            (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_estimators", "--model", "{t}/m"], "expected NAME=VALUE"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_estimators=x", "--model", "{t}/m"], "a value like 500"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--set", "n_estimators=0", "--model", "{t}/m"], "at least 1"),
             (["fit", "adarank", "--train", "{f}/train.txt", "--model", "{t}/no/m"], "there is no folder"),
@@ -413,4 +413,4 @@ print(misses)
 
     def test_python_m(self):
         done = subprocess.run([sys.executable, "-m", "rankwright", "nope"], capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (2, "rankwright: No such command 'nope'. (see rankwright --help)\n")
+        assert (done.returncode, done.stderr) == (2, "rankwright: No such command 'nope' (see rankwright --help)\n")

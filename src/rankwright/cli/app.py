@@ -6,13 +6,16 @@ import json
 import logging
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO, cast
 
 import typer
 
+from rankwright.basics.version import __version__
+from rankwright.cli.metavars import set_metavars, simplify_argument
 from rankwright.cli.output import replace_unencodable_characters
 
 if TYPE_CHECKING:
@@ -21,15 +24,62 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="rankwright",
     help="Train rankers on the measure they are judged by.",
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
 MeasureOption = Annotated[
-    str, typer.Option(help="The measure to optimise and select by, such as ndcg@10, map or err@20.")
+    str, typer.Option(metavar="MEASURE", help="The measure to optimise and select by, such as ndcg@10, map or err@20.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+_PERIOD = 600.0  # seconds, from whose steps the time left is estimated
+_is_quiet: ContextVar[bool] = ContextVar("_is_quiet", default=False)
+
+
+def _print_version(is_asked: bool) -> None:
+    """Print the version and end the program, if that is asked for."""
+    if is_asked:
+        print(f"rankwright {__version__}")
+        raise typer.Exit
+
+
+def _silence(is_asked: bool) -> None:
+    """Print no notes and no progress bars from here on, if that is asked for."""
+    if is_asked:
+        _is_quiet.set(True)
+
+
+@app.callback()
+def _take_common_options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    quiet: Annotated[
+        bool,
+        typer.Option(
+            "--quiet",
+            callback=_silence,
+            expose_value=False,
+            help="Print no notes and no progress bars; warnings and errors remain.",
+        ),
+    ] = False,
+) -> None:
+    """Train rankers on the measure they are judged by."""
+
+
+def make_command() -> Any:
+    """Return the parser of the command line: every command takes --quiet, and metavars say what a value is."""
+    for each in app.registered_commands:
+        if each.callback is not None:
+            set_metavars(each.callback)
+    group: Any = typer.main.get_command(app)
+    quiet = next(each for each in group.params if each.name == "quiet")
+    for command in group.commands.values():
+        command.params.append(quiet)
+        for param in command.params:
+            if param.param_type_name == "argument":
+                simplify_argument(param)
+    return group
 
 
 class _EscapedOutput:
@@ -51,8 +101,9 @@ class _EscapedOutput:
 def run(arguments: Sequence[str]) -> int:
     """Run a command line and return its exit status; for wrong input, print one line on standard error and return 2."""
     replace_unencodable_characters()
+    before = _is_quiet.set(False)
     try:
-        command = typer.main.get_command(app)
+        command = make_command()
         with _print_warnings_as_lines(), _print_log(), redirect_stdout(cast(TextIO, _EscapedOutput(sys.stdout))):
             # without arguments it prints the help; an interruption returns status 130
             result = command.main(args=list(arguments) or ["--help"], prog_name="rankwright", standalone_mode=False)
@@ -66,6 +117,8 @@ def run(arguments: Sequence[str]) -> int:
             raise
         print_error(message)
         return 2
+    finally:
+        _is_quiet.reset(before)
 
 
 @contextmanager
@@ -95,28 +148,33 @@ class _LineHandler(logging.Handler):
         message = record.getMessage()
         if message not in self._printed:
             self._printed.add(message)
-            print_error(message)
+            print_note(message)
 
 
 @contextmanager
 def _print_log() -> Iterator[None]:
     """Print what the library logs within this context, such as the columns that it chose, on standard error."""
-    logger, handler = logging.getLogger("rankwright"), _LineHandler()
-    level = logger.level
+    logger, rounds = logging.getLogger("rankwright"), logging.getLogger("rankwright.training")
+    handler, levels = _LineHandler(), (logger.level, rounds.level)
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
+    rounds.setLevel(logging.WARNING)  # the progress bar shows the rounds
     try:
         yield
     finally:
         logger.removeHandler(handler)
-        logger.setLevel(level)
+        for each, level in zip((logger, rounds), levels, strict=True):
+            each.setLevel(level)
 
 
 def _format_error(error: Exception) -> str | None:
     """Return one line of text for an error that the user can correct; None for a bug."""
     if hasattr(error, "format_message"):  # the argument parser's own errors
         context = getattr(error, "ctx", None)
-        return f"{error.format_message()} (see {context.command_path if context else 'rankwright'} --help)"
+        command = context.command_path if context else "rankwright"
+        return f"{error.format_message().removesuffix('.')} (see {command} --help)"
+    if isinstance(error, FileExistsError | NotADirectoryError) and error.filename:
+        return f"{error.filename}: a file; expected a folder, which may be new"
     if isinstance(error, OSError):
         return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
     if type(error) is ImportError:  # a missing extra; a broken installation is a ModuleNotFoundError
@@ -135,6 +193,12 @@ def print_error(message: str) -> None:
     print("rankwright: " + make_printable(" ".join(message.split())), file=sys.stderr)
 
 
+def print_note(message: str) -> None:
+    """Print a message as :func:`print_error` does, unless the command line has --quiet."""
+    if not _is_quiet.get():
+        print_error(message)
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON on one line."""
     from rankwright.models.model import to_json_value
@@ -142,31 +206,66 @@ def print_json(value: Any) -> None:
     print(json.dumps(to_json_value(value), allow_nan=False))
 
 
+class ProgressBar:
+    """A progress bar on a terminal: a line for each kind of work, its time and the time left, and values beside it.
+
+    Parameters
+    ----------
+    bar : rich.progress.Progress
+        The lines.
+    """
+
+    def __init__(self, bar: Any) -> None:
+        self._bar, self._tasks, self._note = bar, dict[str, Any](), ""
+
+    def show_progress(self, what: str, done: int, total: int) -> None:
+        """Show how much of some work is done, as a listener of progress."""
+        if what not in self._tasks and done < total:
+            self._tasks[what] = self._bar.add_task(what, total=total, note=self._note)
+        if done < total:
+            self._bar.update(self._tasks[what], completed=done, total=total)
+        elif what in self._tasks:
+            self._bar.remove_task(self._tasks.pop(what))
+
+    def show_values(self, row: Mapping[str, Any]) -> None:
+        """Show the loss and the measure of a round."""
+        from rankwright.rankers.training_display import SHOWN, format_round
+
+        self.show_note(format_round(row, SHOWN))
+
+    def show_note(self, note: str) -> None:
+        """Show a note beside all work."""
+        self._note = note
+        for task in self._tasks.values():
+            self._bar.update(task, note=note)
+
+
 @contextmanager
-def progress_bar() -> Iterator[None]:
-    """Show a progress bar for the work within this context, if the output is a terminal."""
-    if not sys.stderr.isatty():
-        yield
+def progress_bar() -> Iterator[ProgressBar | None]:
+    """Show a progress bar for the work within this context, on a terminal and without --quiet; else yield None."""
+    if _is_quiet.get() or not sys.stderr.isatty():
+        yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     from rankwright.basics import progress
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        tasks: dict[str, Any] = {}
-
-        def show(what: str, done: int, total: int) -> None:
-            if what not in tasks and done < total:
-                tasks[what] = bar.add_task(what, total=total)
-            if done < total:
-                bar.update(tasks[what], completed=done, total=total)
-            elif what in tasks:
-                bar.remove_task(tasks.pop(what))
-
-        with progress.listen(show):
-            yield
+    times = TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()
+    note = TextColumn("{task.fields[note]}")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), *times, note)
+    # one step may take minutes, and the time left is estimated from several
+    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=_PERIOD) as bar:
+        shown = ProgressBar(bar)
+        with progress.listen(shown.show_progress):
+            yield shown
 
 
 def get_command_name() -> str:

@@ -55,7 +55,8 @@ def convert(
     columns: ColumnRoles,
     data: Annotated[list[Path], typer.Argument(help="Files of one format, which become one data set.")],
     out: Annotated[
-        Path | None, typer.Option(help="The folder to write, such as train.rwq; an older one is replaced.")
+        Path | None,
+        typer.Option(metavar="DIR", help="The folder to write, such as train.rwq; an older one is replaced."),
     ] = None,
     n_features: Annotated[
         int | None, typer.Option(help="The number of features of LETOR text that may not mention the last ones.")
@@ -72,18 +73,26 @@ def convert(
         Path | None, typer.Option(help="With --from: judgments, as TREC qrels, CSV or a judgment list.")
     ] = None,
     missing: Annotated[
-        str | None, typer.Option(help="With --from: what a feature is that did not match, nan (default) or zero.")
+        str | None,
+        typer.Option(metavar="HOW", help="With --from: what a feature is that did not match, nan (default) or zero."),
     ] = None,
     unjudged: Annotated[
         str | None,
-        typer.Option(help="With --from: what is done with unjudged documents, drop (default), zero or error."),
+        typer.Option(
+            metavar="HOW", help="With --from: what is done with unjudged documents, drop (default), zero or error."
+        ),
     ] = None,
     log: Annotated[
-        str | None, typer.Option(help="With --from: the name of the log, or the field of Solr that has the features.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="With --from: the name of the log, or the field of Solr that has the features."
+        ),
     ] = None,
     separators: Annotated[
         str | None,
-        typer.Option(help="With --from solr: the characters after a name and between features (default =,)."),
+        typer.Option(
+            metavar="CHARS", help="With --from solr: the characters after a name and between features (default =,)."
+        ),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Instead of converting, compare converted data with their checksums.")

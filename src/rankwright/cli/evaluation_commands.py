@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwright.cli.app import JsonOption, app, print_json, progress_bar
+from rankwright.cli.backend_option import BackendOption, parse_backend
 from rankwright.cli.column_options import add_column_options
+from rankwright.cli.data_reading import DATA_HELP, is_read_by_workers, read_queries
 from rankwright.cli.named_files import MODEL_HELP, parse_named_files, parse_named_runs
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from rankwright.data.column_roles import ColumnRoles
     from rankwright.data.queries import Queries
     from rankwright.measures import Measure
+    from rankwright.runtime.backends import Backend
 
 _MEASURES = "ndcg@1,ndcg@5,ndcg@10,map,mrr"
 _TREC_MEASURES = ",".join(f"{name}(dialect=trec_eval)" for name in _MEASURES.split(","))
@@ -27,7 +30,7 @@ _TREC_MEASURES = ",".join(f"{name}(dialect=trec_eval)" for name in _MEASURES.spl
 @add_column_options
 def evaluate(
     columns: ColumnRoles,
-    data: Annotated[Path | None, typer.Option(help="Judged documents, a table or LETOR text.")] = None,
+    data: Annotated[str | None, typer.Option(metavar="PATH", help=f"Judged documents, {DATA_HELP}.")] = None,
     model: Annotated[Path | None, typer.Option(help=f"{MODEL_HELP}.")] = None,
     scores: Annotated[
         Path | None, typer.Option(help="A file of scores, one per line, in the order of the data.")
@@ -37,25 +40,32 @@ def evaluate(
     ] = None,
     run: Annotated[
         list[str] | None,
-        typer.Option(help="A TREC run, as FILE or NAME=FILE; may be repeated. By default measures follow trec_eval."),
+        typer.Option(
+            metavar="[NAME=]FILE",
+            help="A TREC run, as FILE or NAME=FILE; may be repeated. By default measures follow trec_eval.",
+        ),
     ] = None,
     measures: Annotated[
-        str | None, typer.Option(help="Measures, separated by commas (default: ndcg@1,ndcg@5,ndcg@10,map,mrr).")
+        str | None,
+        typer.Option(
+            metavar="MEASURES", help="Measures, separated by commas (default: ndcg@1,ndcg@5,ndcg@10,map,mrr)."
+        ),
     ] = None,
     per_query: Annotated[
         Path | None, typer.Option(help="The file to write each query's values to, separated by tabs.")
     ] = None,
+    backend: BackendOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a model, the scores of any tool, or TREC runs on judged documents."""
     from rankwright.basics.errors import InputError
     from rankwright.basics.files import check_outputs
-    from rankwright.measures import parse_measure, split_measures
+    from rankwright.measures import parse_measure
 
     n_rankings = (model is not None) + (scores is not None)
     if (data is None) == (not run) or (qrels is None) == bool(run) or n_rankings != (not run):
         raise InputError("expected either --model or --scores with --data, or --qrels with --run")
-    wanted = [parse_measure(name) for name in split_measures(measures or (_TREC_MEASURES if run else _MEASURES))]
+    wanted = [parse_measure(name) for name in _split(measures, _TREC_MEASURES if run else _MEASURES)]
     runs = parse_named_runs(run or [])
     check_outputs({"--per-query": per_query}, [data, model, scores, qrels, *runs.values()])
     if qrels is not None:
@@ -64,7 +74,7 @@ def evaluate(
             results = _evaluate_runs(qrels, runs, wanted)
     elif data is not None:
         with progress_bar():
-            results = {"": _evaluate_data(data, columns, model, scores, wanted)}
+            results = {"": _evaluate_data(data, columns, model, scores, wanted, parse_backend(backend))}
     if per_query is not None:
         _write_per_query(per_query, {name: each["values"] for name, each in results.items()})
     values = [each.pop("values") for each in results.values()]
@@ -81,22 +91,29 @@ def compare(
     data: Annotated[Path | None, typer.Option(help="Judged documents, a table or LETOR text.")] = None,
     scores: Annotated[
         list[str] | None,
-        typer.Option(help="Scores, one per line, in the order of the data, as FILE or NAME=FILE; may be repeated."),
+        typer.Option(
+            metavar="[NAME=]FILE",
+            help="Scores, one per line, in the order of the data, as FILE or NAME=FILE; may be repeated.",
+        ),
     ] = None,
     model: Annotated[
-        list[str] | None, typer.Option(help=f"{MODEL_HELP}, as FILE or NAME=FILE; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="[NAME=]FILE", help=f"{MODEL_HELP}, as FILE or NAME=FILE; may be repeated."),
     ] = None,
     qrels: Annotated[
         Path | None, typer.Option(help="Instead of --data: judgments (TREC qrels, CSV or a judgment list), with --run.")
     ] = None,
-    run: Annotated[list[str] | None, typer.Option(help="A TREC run, as FILE or NAME=FILE; may be repeated.")] = None,
+    run: Annotated[
+        list[str] | None, typer.Option(metavar="[NAME=]FILE", help="A TREC run, as FILE or NAME=FILE; may be repeated.")
+    ] = None,
     measures: Annotated[
         str | None,
         typer.Option(
-            help="Measures, separated by commas, the main one first (default: ndcg@10,map; for runs as in trec_eval)."
+            metavar="MEASURES",
+            help="Measures, separated by commas, the main one first (default: ndcg@10,map; for runs as in trec_eval).",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="A folder for a report page and tables.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="A folder for a report page and tables.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare score files, models or TREC runs on judged documents: means, paired tests, wins and losses."""
@@ -123,21 +140,43 @@ def compare(
     if as_json:
         print_json(make_results_json(results))
     else:
-        print(format_results(results) + "\n\n" + format_comparisons(results))
+        parts = [format_results(results)] + ([format_comparisons(results)] if len(results.methods) > 1 else [])
+        print("\n\n".join(parts))
     if out is not None:
         print(f"report: {write_report(results, out)}", file=sys.stderr if as_json else sys.stdout)
 
 
+def _split(measures: str | None, default: str) -> list[str]:
+    """Return the names in the option --measures, or in the default without it."""
+    from rankwright.basics.errors import InputError
+    from rankwright.measures import split_measures
+
+    names = split_measures(default if measures is None else measures)
+    if not names:
+        raise InputError(f"--measures {measures!r}: no measure; expected names such as ndcg@10,map")
+    return names
+
+
 def _evaluate_data(
-    data: Path, columns: ColumnRoles, model: Path | None, scores: Path | None, measures: Sequence[Measure]
+    data: str,
+    columns: ColumnRoles,
+    model: Path | None,
+    scores: Path | None,
+    measures: Sequence[Measure],
+    backend: Backend | None,
 ) -> dict[str, Any]:
     """Evaluate a model or a file of scores, and return the counts, the means and the values by query."""
     from rankwright.analysis.evaluation import evaluate as evaluate_scores
     from rankwright.data.score_files import read_scores
-    from rankwright.models.block_scoring import score_documents
+    from rankwright.models.block_scoring import list_known, score_documents
     from rankwright.models.model_files import load
 
-    queries, found = score_documents([] if model is None else [load(model)], [data], columns)
+    models = [] if model is None else [load(model)]
+    if is_read_by_workers([data], backend):
+        queries = read_queries([data], columns, backend, list_known(models[0]) if models else None)
+        found = [each.predict(queries) for each in models]
+    else:
+        queries, found = score_documents(models, [data], columns)
     if scores is not None:
         found = [read_scores(scores, queries)]
     return _make_entry(queries, evaluate_scores(found[0], queries, measures))

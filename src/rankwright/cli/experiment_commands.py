@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import shlex
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwright.cli.app import app, get_command_name, print_error, progress_bar
+from rankwright.cli.backend_option import silence_dask
 from rankwright.cli.column_options import add_column_options
 from rankwright.cli.named_files import MODEL_HELP, parse_named_files
 
@@ -20,13 +21,16 @@ if TYPE_CHECKING:
     from rankwright.data.column_roles import ColumnRoles
     from rankwright.experiments import Experiment
 
-OutOption = Annotated[Path, typer.Option(help="The folder of the results; an unfinished experiment in it is resumed.")]
+OutOption = Annotated[
+    Path, typer.Option(metavar="DIR", help="The folder of the results; an unfinished experiment in it is resumed.")
+]
 WorkersOption = Annotated[
     str | None,
-    typer.Option(help="A number of processes (default: one per core), threads:N, or the address of a Dask scheduler."),
+    typer.Option(
+        metavar="N|WHERE",
+        help="A number of processes (default: one per core), threads:N, or the address of a Dask scheduler.",
+    ),
 ]
-
-_OTHER_LOGGERS = ("tornado", "tornado.application", "asyncio")  # of Dask's connections
 
 
 @app.command()
@@ -34,10 +38,13 @@ _OTHER_LOGGERS = ("tornado", "tornado.application", "asyncio")  # of Dask's conn
 def experiment(
     columns: ColumnRoles,
     out: OutOption,
-    spec: Annotated[Path | None, typer.Argument(help="A spec in TOML, instead of the options.")] = None,
+    spec: Annotated[Path | None, typer.Argument(metavar="SPEC", help="A spec in TOML, instead of the options.")] = None,
     data: Annotated[
         list[Path] | None,
-        typer.Option(help="A folder of folds, or a file to cut into folds, a table or LETOR text; may be repeated."),
+        typer.Option(
+            metavar="FILE|DIR",
+            help="A folder of folds, or a file to cut into folds, a table or LETOR text; may be repeated.",
+        ),
     ] = None,
     qrels: Annotated[
         Path | None, typer.Option(help="Instead of --data: judgments (TREC qrels, CSV or a judgment list), with --run.")
@@ -48,16 +55,26 @@ def experiment(
     folds: Annotated[
         int | None, typer.Option(help="The number of folds to cut a file or runs into (default: 5).")
     ] = None,
-    rankers: Annotated[str | None, typer.Option(help="Rankers, separated by commas, with their default grids.")] = None,
+    rankers: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Rankers, separated by commas, with their default grids.")
+    ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option(help=f"{MODEL_HELP}, as FILE or NAME=FILE, which is tested and not trained; may be repeated."),
+        typer.Option(
+            metavar="[NAME=]FILE",
+            help=f"{MODEL_HELP}, as FILE or NAME=FILE, which is tested and not trained; may be repeated.",
+        ),
     ] = None,
     measure: Annotated[
-        str | None, typer.Option(help="The measure that selects on validation queries (default: ndcg@10).")
+        str | None,
+        typer.Option(metavar="MEASURE", help="The measure that selects on validation queries (default: ndcg@10)."),
     ] = None,
-    measures: Annotated[str | None, typer.Option(help="The measures on test queries, separated by commas.")] = None,
-    seeds: Annotated[str | None, typer.Option(help="Random seeds, separated by commas (default: 0).")] = None,
+    measures: Annotated[
+        str | None, typer.Option(metavar="MEASURES", help="The measures on test queries, separated by commas.")
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="N,N,...", help="Random seeds, separated by commas (default: 0).")
+    ] = None,
     workers: WorkersOption = None,
 ) -> None:
     """Compare rankers on folds, with selection, significance tests and a report page; resumable."""
@@ -103,20 +120,23 @@ def reproduce(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="NAME...",
+            metavar="NAME",
             help="One or several protocols: ohsumed, ohsumed-2.0, td2003, td2004, hp2003, hp2004, np2003, np2004, "
             "mq2007, mq2008, mslr-web10k, mslr-web30k, yahoo-set1, yahoo-set2, istella-s.",
         ),
     ],
-    data: Annotated[Path, typer.Option(help="The folder of the data sets, or of a single one.")],
+    data: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the data sets, or of a single one.")],
     method: Annotated[
         list[str] | None,
-        typer.Option(help="A method of the protocols to run, by its name; may be repeated. Default: all."),
+        typer.Option(
+            metavar="NAME",
+            help="A method of the protocols to run, by its name; may be repeated; an unknown name prints the list.",
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The folder of the results, with a folder for each.")] = Path(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder of the results, with a folder for each.")] = Path(
         "reproduction"
     ),
-    write: Annotated[Path | None, typer.Option(help="The file to write the page to, in Markdown.")] = None,
+    write: Annotated[Path | None, typer.Option(help="A Markdown file to write the tables to.")] = None,
     workers: WorkersOption = None,
 ) -> None:
     """Run the protocols of papers and print published figures beside ours, with standard errors."""
@@ -244,7 +264,7 @@ def _run_experiment(planned: Experiment, out: Path, workers: str | None) -> Resu
 
     try:
         with progress_bar(), _open_workers(workers) as opened:
-            return run_experiment(planned, out, opened)
+            return run_experiment(planned, out, opened, command=shlex.join(["rankwright", *sys.argv[1:]]))
     except KeyboardInterrupt:
         print_error(f"interrupted; finished trials are kept in {out}: run the experiment again to continue")
         raise
@@ -272,8 +292,7 @@ def _open_workers(text: str | None) -> Iterator[Any]:
         yield Threads(int(rest))
     elif colon and rest.startswith("//"):
         distributed = require("distributed")
-        for name in (*(f"distributed{part}" for part in ("", ".client", ".core", ".comm")), *_OTHER_LOGGERS):
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # run() prints errors in one line
+        silence_dask()
         try:
             client = distributed.Client(text)
         except (OSError, ValueError) as error:
@@ -288,8 +307,10 @@ def _open_workers(text: str | None) -> Iterator[Any]:
 
 
 @app.command()
-def demo(out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("rankwright-demo")) -> None:
-    """Compare rankers on built-in data: five folds, selection, significance tests, a report page."""
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")] = Path("rankwright-demo"),
+) -> None:
+    """Compare rankers and their blend on built-in data: five folds, selection, significance tests, a report page."""
     import shutil
 
     from rankwright.cli.demo import run_demo

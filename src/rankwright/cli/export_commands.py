@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankwright.cli.app import JsonOption, app, print_json, progress_bar
+from rankwright.cli.app import JsonOption, app, print_json, print_note, progress_bar
 from rankwright.cli.named_files import MODEL_HELP
 
 if TYPE_CHECKING:
@@ -22,11 +22,12 @@ NAMES_HELP = "A CSV file with lines feature,name: the names of features in the e
 @app.command()
 def export(
     model: Annotated[Path, typer.Argument(help=f"{MODEL_HELP}.")],
-    to: Annotated[str, typer.Option(help=f"The target: {TARGET_NAMES}.")],
+    to: Annotated[str, typer.Option(metavar="TARGET", help=f"The target: {TARGET_NAMES}.")],
     out: Annotated[Path, typer.Option(help="The file to write; others beside it have its name and an addition.")],
     names: Annotated[Path | None, typer.Option(help=NAMES_HELP)] = None,
     name: Annotated[
-        str | None, typer.Option(help="The name of the model in the target (default: that of the file).")
+        str | None,
+        typer.Option(metavar="NAME", help="The name of the model in the target (default: that of the file)."),
     ] = None,
     shift: Annotated[
         bool, typer.Option("--shift", help="Add a constant that makes all scores 0 or more, as rescoring needs.")
@@ -55,7 +56,7 @@ def export(
     for path in contents:
         print(path)
     for note in notes:
-        print(f"note: {note}")
+        print_note(f"note: {note}")
 
 
 @app.command("import")
@@ -89,7 +90,7 @@ def import_(
     print(f"{found.ranker}: {found.scorer.kind} of {found.n_features} features")
     print(f"model: {model}")
     for note in notes:
-        print(f"note: {note}")
+        print_note(f"note: {note}")
 
 
 @app.command()
@@ -101,7 +102,9 @@ def check(
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option("--from", help="The engine of the responses: elasticsearch, opensearch, solr or vespa."),
+        typer.Option(
+            "--from", metavar="ENGINE", help="The engine of the responses: elasticsearch, opensearch, solr or vespa."
+        ),
     ] = None,
     names: Annotated[Path | None, typer.Option(help=NAMES_HELP)] = None,
     parity: Annotated[
@@ -119,15 +122,22 @@ def check(
     ] = False,
     score: Annotated[
         str | None,
-        typer.Option(help="The field of a hit with its score (default: _score, in Solr score, in Vespa relevance)."),
+        typer.Option(
+            metavar="NAME",
+            help="The field of a hit with its score (default: _score, in Solr score, in Vespa relevance).",
+        ),
     ] = None,
-    qid: Annotated[str | None, typer.Option(help="The field with the query id, as in convert --from.")] = None,
-    docid: Annotated[str | None, typer.Option(help="The field with the document id.")] = None,
+    qid: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The field with the query id, as in convert --from.")
+    ] = None,
+    docid: Annotated[str | None, typer.Option(metavar="NAME", help="The field with the document id.")] = None,
     log: Annotated[
-        str | None, typer.Option(help="The name of the log, or in Solr and Vespa the field with the features.")
+        str | None,
+        typer.Option(metavar="NAME", help="The name of the log, or in Solr and Vespa the field with the features."),
     ] = None,
     separators: Annotated[
-        str | None, typer.Option(help="For Solr: the characters after a name and between features (default =,).")
+        str | None,
+        typer.Option(metavar="CHARS", help="For Solr: the characters after a name and between features (default =,)."),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from rankwright.cli.app import JsonOption, MeasureOption, app, print_json, progress_bar
+from rankwright.cli.app import JsonOption, MeasureOption, ProgressBar, app, print_error, print_json, progress_bar
+from rankwright.cli.backend_option import BackendOption, parse_backend
 from rankwright.cli.column_options import add_column_options
+from rankwright.cli.data_reading import DATA_HELP, is_read_by_workers, read_like, read_queries
 from rankwright.cli.named_files import MODEL_HELP
 from rankwright.cli.ranker_options import make_ranker
 
@@ -17,21 +19,28 @@ if TYPE_CHECKING:
     from rankwright.data.column_roles import ColumnRoles
     from rankwright.data.queries import Queries
     from rankwright.rankers import Ranker
+    from rankwright.runtime.dask_backend import Dask
 
 
 @app.command()
 @add_column_options
 def fit(
     columns: ColumnRoles,
-    ranker: Annotated[str, typer.Argument(help="The name of a ranker; `rankwright rankers` lists them.")],
-    train: Annotated[list[Path], typer.Option(help="A training file, a table or LETOR text; may be repeated.")],
+    ranker: Annotated[
+        str, typer.Argument(metavar="RANKER", help="The name of a ranker; `rankwright rankers` lists them.")
+    ],
+    train: Annotated[list[str], typer.Option(metavar="PATH", help=f"A training file, {DATA_HELP}; may be repeated.")],
     model: Annotated[Path, typer.Option(help="The file to write the model to, in JSON.")],
     valid: Annotated[
-        Path | None, typer.Option(help="A validation file, on which rankers with rounds choose the best round.")
+        str | None,
+        typer.Option(metavar="PATH", help="Validation data, on which rankers with rounds choose the best round."),
     ] = None,
     measure: MeasureOption = "ndcg@10",
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A parameter, name=value; may be repeated.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter; may be repeated.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The random seed, for rankers that use one.")] = 0,
+    backend: BackendOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Fit a ranker and save the model."""
@@ -39,32 +48,37 @@ def fit(
 
     from rankwright.analysis.inspection import warn_of_findings
     from rankwright.basics.files import check_apart, check_writable
-    from rankwright.data.reading import open_source
     from rankwright.models.model_files import save
 
     unfitted = make_ranker(ranker, measure, set_ or [], seed)
     check_apart({"--model": [model], "--set training.checkpoint": _list_checkpoint_files(unfitted)}, [*train, valid])
     check_writable(model)
-    with progress_bar():
-        source = open_source(train, columns)
-        source.check_grades(train[0])
-        train_queries = source.read()
-        valid_queries = None if valid is None else _read_like(train_queries, valid, columns)
-        warn_of_findings(train_queries, valid_queries)
-        start = time.perf_counter()
-        fitted = unfitted.fit(train_queries, valid=valid_queries)
-        seconds = time.perf_counter() - start
-    save(fitted, model)
+    where = parse_backend(backend)
+    unfitted.set_params(backend=where)
+    try:
+        with progress_bar() as bar:
+            train_queries = read_queries(train, columns, where)
+            valid_queries = None if valid is None else read_like(train_queries, valid, columns, where)
+            warn_of_findings(train_queries, valid_queries)
+            start = time.perf_counter()
+            fitted = _fit_watched(unfitted, train_queries, valid_queries, bar)
+            seconds = time.perf_counter() - start
+        save(fitted, model)
+    except KeyboardInterrupt:
+        print_error("interrupted: nothing was written")
+        raise typer.Exit(130) from None
     report: dict[str, Any] = {"model": str(model), "ranker": type(fitted).__name__, "measure": str(fitted.measure)}
     report["train"] = fitted.score(train_queries)
-    if valid_queries is not None:
+    if fitted.pools_valid:
+        report["estimate"] = fitted.estimate_.mean
+    elif valid_queries is not None:
         report["valid"] = fitted.score(valid_queries)
     report["rounds"] = _count_rounds(fitted)
     report["seconds"] = round(seconds, 3)
     if as_json:
         print_json(report)
         return
-    parts = [f"{part} {report[part]:.4f}" for part in ("train", "valid") if part in report]
+    parts = [f"{part} {report[part]:.4f}" for part in ("train", "valid", "estimate") if part in report]
     print(f"{report['ranker']}: {report['measure']} {', '.join(parts)}; {report['rounds']} rounds, {seconds:.1f} s")
     print(f"model: {model}")
 
@@ -74,11 +88,19 @@ def fit(
 def predict(
     columns: ColumnRoles,
     model: Annotated[Path, typer.Option(help=f"{MODEL_HELP}.")],
-    data: Annotated[Path, typer.Option(help="Documents, a table or LETOR text; labels are not needed in a table.")],
+    data: Annotated[
+        str, typer.Option(metavar="PATH", help=f"Documents, {DATA_HELP}. Labels are not needed in a table.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="The file to write scores to, one per line, in the order of the data.")
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="The file to write scores to, one per line, in the order of the data. Where the workers of a cluster "
+            "read, the folder of a file of scores for each file of data.",
+        ),
     ] = None,
     run: Annotated[Path | None, typer.Option(help="The file to write a TREC run to.")] = None,
+    backend: BackendOption = None,
 ) -> None:
     """Score documents with a model."""
     import numpy as np
@@ -89,11 +111,18 @@ def predict(
     from rankwright.data.score_files import open_scores
     from rankwright.data.trec import write_run
     from rankwright.models.block_scoring import open_for_model, score_blocks
+    from rankwright.models.file_scoring import score_parts
     from rankwright.models.model_files import load
 
     if out is None and run is None:
         raise InputError("nothing to write; give --out or --run")
-    loaded = load(model)
+    loaded, where = load(model), parse_backend(backend)
+    if is_read_by_workers([data], where):
+        if out is None or run is not None:
+            raise InputError(f"{data}: read by the workers of a cluster; expected --out with a folder, and no --run")
+        files = score_parts(loaded, [data], out, cast("Dask", where), columns)
+        print(f"{len(files)} files of scores: {out}")
+        return
     check_outputs({"--out": out, "--run": run}, [model, data])
     documents: list[RowBlock] = []
     found: list[Floats] = []
@@ -116,19 +145,25 @@ def explain(model: Annotated[Path, typer.Option(help=f"{MODEL_HELP}.")]) -> None
     print(diagnosis.explain(load(model)))
 
 
-def _read_like(train: Queries, path: Path, columns: ColumnRoles) -> Queries:
-    """Read a file with the features of the training data."""
-    from rankwright.data.reading import open_source
-
-    known: dict[str, Any] = {"features": train.features, "categories": train.categories, "owner": "the training data"}
-    return open_source([path], columns, train.n_features, **known).read()
-
-
 def _list_checkpoint_files(ranker: Ranker) -> list[Path]:
     """Return the path of the ranker's checkpoint file in a list, which is empty if it has none."""
     training = ranker.get_params(deep=False).get("training")
     path = training.get("checkpoint") if isinstance(training, dict) else None
     return [Path(path)] if isinstance(path, str) else []
+
+
+def _fit_watched(unfitted: Ranker, train: Queries, valid: Queries | None, bar: ProgressBar | None) -> Ranker:
+    """Fit a ranker, show the measure of its rounds on the progress bar, and return the ranker."""
+    from rankwright.rankers.common_parameters import IterativeRanker
+    from rankwright.rankers.training_watch import COMPILING
+    from rankwright.runtime.compilation import listen_to_compilation
+
+    if bar is None:
+        return unfitted.fit(train, valid=valid)
+    if isinstance(unfitted, IterativeRanker) and not unfitted.pools_valid:
+        unfitted.set_params(callbacks=[lambda found: bar.show_values(found.record)])
+    with listen_to_compilation(lambda: bar.show_note(COMPILING)):
+        return unfitted.fit(train, valid=valid)
 
 
 def _count_rounds(fitted: Ranker) -> int:

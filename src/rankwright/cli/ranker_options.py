@@ -30,7 +30,7 @@ def make_ranker(name: str, measure: str, settings: list[str], seed: int) -> Rank
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
-            raise InputError(f"--set {_shorten(setting)}: expected name=value")
+            raise InputError(f"--set {_shorten(setting)}: expected NAME=VALUE")
         key, dot, part = key.partition(".")  # training.learning_rate=0.01, lightgbm_params.lambda_l2=1
         if key == "measure":
             raise InputError(f"--set {_shorten(setting)}: use --measure")
@@ -66,6 +66,8 @@ def _parse_value(key: str, text: str, default: Any) -> Any:
         value = float(value) if abs(value) < 10**300 else math.copysign(math.inf, value)
     if key == "hidden":  # one width or several
         return [int(width) for width in text.split(",")] if re.fullmatch(r"\d+(,\d+)*", text) else value
+    if isinstance(default, tuple) and default and all(isinstance(each, str) for each in default):
+        return tuple(word.strip() for word in text.split(","))  # families=linear,stumps
     if isinstance(default, tuple) and (numbers := _parse_numbers(text)) is not None:
         return numbers
     if default is not None and type(value) is not type(default):

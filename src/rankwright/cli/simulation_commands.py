@@ -13,10 +13,14 @@ from rankwright.cli.app import app, progress_bar
 @app.command()
 def simulate(
     name: Annotated[str, typer.Argument(metavar="bounds|smoothing", help="The name of the simulation.")],
-    out: Annotated[Path, typer.Option(help="The folder to write a page and tables to.")],
-    measure: Annotated[str | None, typer.Option(help="A built-in measure (default: the paper's).")] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write a page and tables to.")],
+    measure: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="A built-in measure (default: the paper's).")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The first of the random seeds.")] = 0,
-    data: Annotated[Path | None, typer.Option(help="A folder of folds instead of made-up data, for smoothing.")] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="A folder of folds instead of made-up data, for smoothing.")
+    ] = None,
 ) -> None:
     """Run a paper's simulation and compare its figures and claims with the results."""
     from rankwright.papers.simulation import simulate as run

@@ -17,10 +17,13 @@ def tune(
     qrels: Annotated[
         Path, typer.Option(help="Judgments: TREC qrels (qid iteration docid grade), CSV or a judgment list.")
     ],
-    run: Annotated[list[str], typer.Option(help="A TREC run, as FILE or NAME=FILE; at least two.")],
+    run: Annotated[
+        list[str], typer.Option(metavar="[NAME=]FILE", help="A TREC run, as FILE or NAME=FILE; at least two.")
+    ],
     measure: MeasureOption = "ndcg@10",
     normalise: Annotated[
-        str, typer.Option(help="How scores are normalised within a query: min-max, z, rank, rrf or none.")
+        str,
+        typer.Option(metavar="HOW", help="How scores are normalised within a query: min-max, z, rank, rrf or none."),
     ] = "min-max",
     folds: Annotated[
         int, typer.Option(help="The number of folds of the cross-validation that measures gains; 1 for none.")
