@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import plotly.graph_objects as go
 
 import rankwright as rw
 
@@ -31,7 +32,7 @@ def write_files(folder: Path, n_queries: int = 100, n_found: int = 200, n_docs: 
         (folder / f"{name}.run").write_text("".join(lines), encoding="utf-8")
 
 
-def main() -> None:
+def main() -> go.Figure:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp())
     folder.mkdir(parents=True, exist_ok=True)
     write_files(folder)
@@ -39,7 +40,16 @@ def main() -> None:
     print(found)
     found.write_run(folder / "fused.run")
     print(f"fused run: {folder / 'fused.run'}")
+    return draw_gains(found)
+
+
+def draw_gains(found: rw.FusionResult) -> go.Figure:
+    gains = found.gains[::-1]
+    above, below = [g.high - g.difference for g in gains], [g.difference - g.low for g in gains]
+    error = {"type": "data", "array": above, "arrayminus": below}
+    bars = go.Bar(x=[g.difference for g in gains], y=[g.over for g in gains], orientation="h", error_x=error)
+    return go.Figure(bars).update_layout(xaxis_title=f"gain in {found.measure}, 95% interval")
 
 
 if __name__ == "__main__":
-    main()
+    main().show()

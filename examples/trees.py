@@ -3,10 +3,12 @@
 import tempfile
 from pathlib import Path
 
+import plotly.graph_objects as go
+
 import rankwright as rw
 
 
-def main() -> None:
+def main() -> go.Figure:
     queries = rw.make_queries(300, n_docs=30, random_state=0)  # your data: rw.read_letor("train.txt")
     train, valid, test = (queries.take(part) for part in (range(180), range(180, 240), range(240, 300)))
 
@@ -26,7 +28,15 @@ def main() -> None:
     ranker.booster_.save_model(folder / "model.txt")  # LightGBM's own
     query, documents = next(iter(model.rank(test, k=3).items()))
     print(f"query {query}: {', '.join(documents)}")
+    return draw_importance(ranker)
+
+
+def draw_importance(ranker: rw.LambdaMART) -> go.Figure:
+    gains = ranker.feature_importances_
+    order = gains.argsort()[-12:]
+    figure = go.Figure(go.Bar(x=gains[order], y=[f"feature {i + 1}" for i in order], orientation="h"))
+    return figure.update_layout(xaxis_title="share of the gain of all splits", xaxis_tickformat=".0%")
 
 
 if __name__ == "__main__":
-    main()
+    main().show()
