@@ -29,6 +29,7 @@ def _read_names() -> dict[str, str]:
 # Names are listed once: type checkers read the imports below, and Python makes a table of their lines, so that each
 # module is imported when a name of it is first used. Without source (compiled files only) all are imported at once.
 _MODULES = _read_names()
+_SUBMODULES = {"plot"}  # modules that are reached as rw.plot, and are no names of their own
 _OWN = {*globals(), "_OWN"}
 
 if TYPE_CHECKING or not _MODULES:
@@ -41,6 +42,8 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.analysis.inspection import Finding as Finding
     from rankwright.analysis.inspection import Inspection as Inspection
     from rankwright.analysis.inspection import inspect as inspect
+    from rankwright.analysis.permutation import PermutationImportance as PermutationImportance
+    from rankwright.analysis.permutation import permutation_importance as permutation_importance
     from rankwright.analysis.results import Results as Results
     from rankwright.analysis.score_check import ScoreCheck as ScoreCheck
     from rankwright.analysis.score_check import check_parity as check_parity
@@ -50,11 +53,13 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.analysis.selection import QueryKFold as QueryKFold
     from rankwright.analysis.selection import select as select
     from rankwright.basics.errors import DegenerateModelWarning as DegenerateModelWarning
+    from rankwright.basics.errors import FailedCandidateWarning as FailedCandidateWarning
     from rankwright.basics.errors import FixedModelWarning as FixedModelWarning
     from rankwright.basics.errors import IgnoredFileWarning as IgnoredFileWarning
     from rankwright.basics.errors import IneffectiveParameterWarning as IneffectiveParameterWarning
     from rankwright.basics.errors import InputError as InputError
     from rankwright.basics.errors import InspectionWarning as InspectionWarning
+    from rankwright.basics.errors import InterruptedFitWarning as InterruptedFitWarning
     from rankwright.basics.errors import KernelCacheWarning as KernelCacheWarning
     from rankwright.basics.errors import MissingQueryIdWarning as MissingQueryIdWarning
     from rankwright.basics.errors import PartialResponseWarning as PartialResponseWarning
@@ -64,6 +69,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.basics.errors import TrialWarning as TrialWarning
     from rankwright.basics.errors import UnnamedFeaturesWarning as UnnamedFeaturesWarning
     from rankwright.data.conversion import convert as convert
+    from rankwright.data.distributed_queries import DistributedQueries as DistributedQueries
     from rankwright.data.document_pools import read_trec as read_trec
     from rankwright.data.engine_logs import read_log as read_log
     from rankwright.data.folds import read_folds as read_folds
@@ -101,19 +107,24 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.measures import make_measure as make_measure
     from rankwright.measures import parse_measure as parse_measure
     from rankwright.models.export.exporting import export as export
+    from rankwright.models.file_scoring import score_files as score_files
     from rankwright.models.imports import import_model as import_model
     from rankwright.models.model import Model as Model
     from rankwright.models.model_files import load as load
     from rankwright.models.model_files import save as save
+    from rankwright.rankers import DORM as DORM
     from rankwright.rankers import MART as MART
     from rankwright.rankers import SVMNDCG as SVMNDCG
     from rankwright.rankers import AdaRank as AdaRank
+    from rankwright.rankers import AutoRanker as AutoRanker
     from rankwright.rankers import BayesRank as BayesRank
+    from rankwright.rankers import Blend as Blend
     from rankwright.rankers import BoostedTrees as BoostedTrees
     from rankwright.rankers import CoordinateAscent as CoordinateAscent
     from rankwright.rankers import DirectRank as DirectRank
     from rankwright.rankers import DirectRankTrees as DirectRankTrees
     from rankwright.rankers import FRank as FRank
+    from rankwright.rankers import GBRank as GBRank
     from rankwright.rankers import LambdaMART as LambdaMART
     from rankwright.rankers import LambdaRank as LambdaRank
     from rankwright.rankers import LinearRanker as LinearRanker
@@ -129,11 +140,17 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.rankers import Regression as Regression
     from rankwright.rankers import SingleFeature as SingleFeature
     from rankwright.rankers import SmoothRank as SmoothRank
+    from rankwright.rankers import SoftRank as SoftRank
     from rankwright.rankers import SVMMap as SVMMap
     from rankwright.rankers import TrainingOptions as TrainingOptions
+    from rankwright.rankers.training_watch import TrainingRound as TrainingRound
+    from rankwright.report import format_leaderboard as format_leaderboard
+    from rankwright.report import plot as plot
+    from rankwright.report import write_leaderboard as write_leaderboard
     from rankwright.report import write_report as write_report
     from rankwright.runtime.backends import Serial as Serial
     from rankwright.runtime.backends import Threads as Threads
+    from rankwright.runtime.dask_backend import Dask as Dask
     from rankwright.scorers.linear import scale_features as scale_features
     from rankwright.tuning import FusionResult as FusionResult
     from rankwright.tuning import PolishResult as PolishResult
@@ -142,7 +159,11 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.tuning import tune_fusion as tune_fusion
 
 __all__ = sorted(
-    _MODULES or [name for name, value in globals().items() if name not in _OWN and not isinstance(value, ModuleType)]
+    (
+        _MODULES.keys()
+        or {name for name, value in globals().items() if name not in _OWN and not isinstance(value, ModuleType)}
+    )
+    - _SUBMODULES
 )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote
+from rankwright.basics.html_tables import format_html_table
 from rankwright.basics.optional_imports import require
 from rankwright.data.document_pools import join_runs
 from rankwright.data.queries import Queries
@@ -31,6 +32,7 @@ class Evaluations:
     values : array of shape (n_measures, n_queries)
         NaN where a measure skips a query.
     qid : array of shape (n_queries,)
+        The id of each query.
     weight : array of shape (n_queries,)
         Query weights, used by the means.
     """
@@ -59,6 +61,10 @@ class Evaluations:
     def __repr__(self) -> str:
         means = ", ".join(f"{name}={value:.4f}" for name, value in self.means.items())
         return f"Evaluations({means}; {len(self.qid)} queries)"
+
+    def _repr_html_(self) -> str:
+        n = f"{len(self.qid):,} queries"
+        return format_html_table("Evaluations", ["measure", "mean"], list(self.means.items()), f"Means over {n}.")
 
     def to_pandas(self) -> Any:
         """Return a data frame with a row per query and a column per measure."""

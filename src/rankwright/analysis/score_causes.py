@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwright.basics.array_types import Floats
-from rankwright.models.export.score_parts import ScoreParts
 from rankwright.models.model import Model
 from rankwright.scorers import Trees
 from rankwright.scorers.lightgbm_text import Forest
 from rankwright.scorers.lightgbm_trees import DEFAULT_LEFT, MISSING_NAN, Tree
+from rankwright.scorers.score_parts import ScoreParts
 
 _MAX_PAIRS = 10_000  # of features whose swap is tried
 _SAMPLE = 24  # rows on which a swap is tried first

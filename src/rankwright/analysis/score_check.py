@@ -13,6 +13,7 @@ from rankwright.analysis.score_causes import CauseHypotheses
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
 from rankwright.basics.files import StrPath
+from rankwright.basics.html_tables import NotebookText
 from rankwright.data.engine_logs import Hits, read_scored_log
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
@@ -20,10 +21,10 @@ from rankwright.models.export.error_bounds import bound_errors
 from rankwright.models.export.exporting import TARGETS, find_target
 from rankwright.models.export.feature_names import read_names
 from rankwright.models.export.parity import ParityFile, read_parity
-from rankwright.models.export.score_parts import split_scorer
 from rankwright.models.imports import as_model
 from rankwright.models.model import Model
 from rankwright.models.model_json import compute_digest
+from rankwright.scorers.score_parts import split_scorer
 
 _SHOWN = 10  # rows that differ, in the text
 _TRIED = 4_000  # rows that hypotheses are tried on
@@ -31,7 +32,7 @@ _FEW = 10  # scores, below which no cause may mean too little evidence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScoreCheck:
+class ScoreCheck(NotebookText):
     """The comparison of an engine's scores with those of a model.
 
     Parameters

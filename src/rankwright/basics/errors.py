@@ -18,6 +18,10 @@ class InputError(ValueError):
     """The error for bad input: its message says what was found, what was expected and where."""
 
 
+class NoDocumentsError(InputError):
+    """The error for a file without documents."""
+
+
 class RankwrightWarning(UserWarning):
     """The base of this library's warnings: the message says what was found, and what to do about it."""
 
@@ -36,6 +40,14 @@ class DegenerateModelWarning(RankwrightWarning):
 
 class IneffectiveParameterWarning(RankwrightWarning):
     """A warning that a parameter has no effect, given the values of the other parameters."""
+
+
+class InterruptedFitWarning(RankwrightWarning):
+    """A warning that a fit was interrupted by Ctrl-C, and that its model is the best of what there was."""
+
+
+class FailedCandidateWarning(RankwrightWarning):
+    """A warning that an automatic search left out a candidate because its fit failed."""
 
 
 class KernelCacheWarning(RankwrightWarning):

@@ -267,9 +267,17 @@ def _is_same(first: Path, second: Path) -> bool:
     """Return whether two paths lead to the same file or pipe; terminals and ``/dev/null`` never count as the same."""
     try:
         one, other = first.stat(), second.stat()
-    except OSError:
-        return os.path.realpath(first) == os.path.realpath(second)
+    except (OSError, ValueError):  # the latter for names that no file can have
+        return _resolve(first) == _resolve(second)
     return os.path.samestat(one, other) and not stat.S_ISCHR(one.st_mode)
+
+
+def _resolve(path: Path) -> str:
+    """Return a path without links; as it is where no file can have that name."""
+    try:
+        return os.path.realpath(path)
+    except ValueError:
+        return str(path)
 
 
 def make_temporary_name(path: Path) -> Path:

@@ -19,6 +19,8 @@ _SYNONYMS: Mapping[str, str] = {
     "max_bins": "max_bin bins n_bins border_count",
     "random_state": "seed random_seed rng",
     "backend": "n_jobs nthread nthreads n_threads num_threads num_thread thread_count threads thread",
+    "rankers": "estimators models",
+    "n_folds": "cv n_splits",
     "measure": "metric metrics eval_metric eval_at ndcg_eval_at scoring metric2t metric2train",
     "objective": "loss loss_function application criterion",
     "loss": "objective loss_function criterion",
@@ -53,7 +55,8 @@ _SYNONYMS: Mapping[str, str] = {
     "top_one": "listnet rank_xendcg xendcg softmax listwise querysoftmax",
     "likelihood": "listmle plackett_luce",
     "squares": "regression mse l2 rmse squared_error reg:squarederror mean_squared_error queryrmse",
-    "positions": "smoothndcg smoothrank softrank approxndcg yetirank",
+    "positions": "smoothndcg smoothrank approxndcg yetirank",
+    "noisy_ranks": "softrank softndcg",
 }
 _NAMES_HERE: dict[str, tuple[str, ...]] = {}
 for _here, _elsewhere in _SYNONYMS.items():

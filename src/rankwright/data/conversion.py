@@ -36,7 +36,7 @@ def convert(
         One or more files; the same query id in two files is the same query.
     out : str or path
         The folder to write; its name ends in ``.rwq``.
-    qid, label, docid, weight, doc_weight, ignore, features, categorical, n_features
+    qid, label, docid, weight, doc_weight, ignore, features, categorical, n_features : optional
         What :func:`read` takes.
     """
     roles = ColumnRoles(

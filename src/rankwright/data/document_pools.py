@@ -29,6 +29,13 @@ def read_trec(qrels: StrPath, runs: Sequence[StrPath]) -> Queries:
     number of relevant documents, as in trec_eval. A document without a judgment has grade 0. Where one of several runs
     did not find a document, its feature is the lowest score of that run and query (0 where it has none). Features are
     named by the files.
+
+    Parameters
+    ----------
+    qrels : str or path
+        Judgments, in any format that :func:`rankwright.read_judgments` takes.
+    runs : sequence of str or path
+        The run files; each becomes a feature.
     """
     if not runs:
         raise InputError("no run given; expected at least one")

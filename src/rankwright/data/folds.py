@@ -79,6 +79,17 @@ def read_folds(
 
     A fold is read when it is indexed: ``train, valid, test = read_folds(folder)[0]``. Validation and test files are
     read with the features of the training file, where these have names.
+
+    Parameters
+    ----------
+    folder : str or path
+        The folder.
+    backend : Serial, Threads or None
+        Where to parse the files.
+    columns : ColumnRoles
+        The roles of the columns of tables, as :func:`rankwright.read` takes them.
+    split : str
+        The name of one split, such as ``set1``, where the folder has several.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -171,6 +182,17 @@ def split_folds(queries: Queries, n: int = 5, random_state: int | np.random.Gene
     The queries are shuffled and dealt into ``n`` parts. Each part is the test set of one fold and the validation set
     of another; the rest trains.
 
+    Parameters
+    ----------
+    queries : Queries
+        The queries to cut.
+    n : int
+        The number of folds.
+    random_state : int, Generator or None
+        The seed of the shuffle; None takes a new one.
+
+    Examples
+    --------
     >>> from rankwright.data.synthetic import make_queries
     >>> [len(part) for part in split_folds(make_queries(11, random_state=0), 5, random_state=0)[0]]
     [7, 2, 2]

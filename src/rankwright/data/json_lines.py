@@ -129,7 +129,7 @@ def _find_bad_line(block: bytes, schema: Any, first: int) -> tuple[str, str] | N
         try:
             found = json.loads(text)
         except ValueError as error:
-            return f":{line}", f"no JSON: {error}"
+            return f":{line}", f"no JSON: {error}; expected a JSON object on each line"
         if not isinstance(found, dict):
             return f":{line}", f'{quote(found)}; expected a JSON object, such as {{"qid": 1, "label": 0}}'
         for name, value in found.items():

@@ -77,6 +77,11 @@ def read_judgments(path: StrPath) -> TrecTable:
       ``grade``, ``label``, ``relevance``); rows without a rating are left out;
     - a judgment list, ``grade qid:ID # docid``, where features before ``#`` are ignored. The log says if it has
       weights of queries (``# qid:1: rambo *2``), which :func:`rankwright.read_log` keeps.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
     """
     judgments = load_judgments(path)
     if judgments.weights:

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.basics.errors import InputError
+from rankwright.basics.errors import InputError, NoDocumentsError
 from rankwright.basics.files import StrPath, is_plain, write_atomic
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.grouping import group_runs
@@ -47,6 +47,7 @@ def read_letor(*paths: StrPath, n_features: int | None = None, backend: Backend 
     Returns
     -------
     Queries
+        The documents, in the order of the files.
     """
     if not paths:
         raise InputError("read_letor needs at least one file")
@@ -69,7 +70,7 @@ def check_n_features(n_features: int | None) -> None:
 
 def make_empty_file_error(file: Path) -> InputError:
     """Return the error for a file without documents."""
-    return InputError(f"{file}: no documents; expected lines such as '2 qid:1 1:0.5 2:0'")
+    return NoDocumentsError(f"{file}: no documents; expected lines such as '2 qid:1 1:0.5 2:0'")
 
 
 def _read_plain(files: list[Path], n_features: int | None, backend: Backend) -> _Parsed:
@@ -200,6 +201,13 @@ def write_letor(queries: Queries, path: StrPath) -> None:
 
     Every feature is written, in the shortest form that reads back as the same float32; a missing one is ``nan``.
     What LETOR text cannot hold is an error: names of features, categories, weights. :func:`write_queries` keeps all.
+
+    Parameters
+    ----------
+    queries : Queries
+        The data set.
+    path : str or path
+        The file to write.
     """
     names = name_features(queries.features, queries.n_features)
     for name, categories in zip(names, queries.categories or (), strict=False):

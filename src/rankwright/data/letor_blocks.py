@@ -20,8 +20,10 @@ Bytes = NDArray[np.uint8]
 _LARGEST_DOUBLE = re.compile(rb"\+?1\.7976\d*[eE]\+?308")
 
 _MESSAGES = {
-    kernel.BAD_LABEL: "found {found} for a label; expected a finite number",
-    kernel.NO_QID: "found {found}; expected qid:ID after the label, or a file of query sizes (NAME.query, NAME.group)",
+    kernel.BAD_LABEL: "found {found} for a label; expected a finite number, as in the LETOR line "
+    "'2 qid:1 1:0.5 2:0', or a table (CSV, Parquet, Arrow, JSON lines)",
+    kernel.NO_QID: "found {found}; expected qid:ID after the label, or a file of query sizes (NAME.query, NAME.group); "
+    "TREC runs and qrels are for --run and --qrels (in Python read_trec)",
     kernel.BAD_INDEX: "found {found}; expected index:value",
     kernel.ZERO_INDEX: "feature index 0; LETOR indices start at 1. Add 1 to each (scikit-learn: zero_based=False)",
     kernel.ORDER: "feature index {found} after an equal or higher one; expected increasing indices",

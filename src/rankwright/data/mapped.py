@@ -110,6 +110,11 @@ def verify_checksums(path: StrPath) -> None:
     """Read all files of a data set on disk, and raise InputError if one of them is not what was written.
 
     Opening a data set checks its header and the sizes of its files, but reads neither features nor document ids.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder of the data set.
     """
     folder = Path(path)
     header, parts = read_header(folder), _open_parts(folder)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -68,9 +68,11 @@ class Queries:
     ([0.0, 2.0, 1.0], [0, 2, 3])
     """
 
+    backend: ClassVar[Any] = None  # that keeps the features; None where they are in the memory of this machine
+
     __slots__ = (
         *("_X", "_doc_weight", "_docid", "_docid_ranks", "_grouped", "_indptr", "_source", "_y"),
-        *("categories", "features", "qid", "unretrieved", "weight"),
+        *("categories", "features", "qid", "unretrieved", "weight", "__weakref__"),
     )
 
     qid: NDArray[Any]
@@ -132,6 +134,10 @@ class Queries:
             "doc_weight": self._doc_weight,
             "categories": self.categories,
         }
+
+    def _with_parts(self, **parts: Any) -> Queries:
+        """Return the same queries with other arguments of the constructor."""
+        return Queries(**self._parts() | parts)
 
     @classmethod
     def from_arrays(
@@ -348,7 +354,7 @@ class Queries:
         if self._source is None:
             return self
         if self._grouped is None:
-            object.__setattr__(self, "_grouped", Queries(**self._parts() | {"source": None}))
+            object.__setattr__(self, "_grouped", self._with_parts(source=None))
         assert self._grouped is not None
         return self._grouped
 
@@ -367,6 +373,24 @@ class Queries:
         restored = np.empty_like(values)
         restored[self._source] = values
         return restored
+
+    def compute_scores(self, scorer: Callable[[Floats], NDArray[T]]) -> NDArray[T]:
+        """Return the score of each row by a function of the features."""
+        return self.restore(scorer(self._X))
+
+    def read_rows(self, rows: Any) -> Floats:
+        """Return the features of the rows of these numbers."""
+        places: Ints = self.restore(np.arange(self.n_docs))[np.asarray(rows)]
+        return self._X[places]
+
+    def map_X(self, fn: Callable[[Queries], Floats], backend: Any = None) -> Queries:
+        """Return the same documents with the features that a function of whole queries, grouped, makes of them.
+
+        It is called with all queries, or with a backend on the parts that this cuts them into.
+        """
+        own = self.grouped()
+        X = fn(own) if backend is None else backend.concat(fn, backend.scatter(own))
+        return self._sharing_ranks(self._with_parts(X=X), slice(None))
 
     def group_scores(self, scores: ArrayLike) -> Floats:
         """Check that there is a score per row and return them as ``group`` does."""
@@ -395,7 +419,7 @@ class Queries:
         """
         by_row = [name for name in ("X", "y", "doc_weight") if parts.get(name) is not None]
         given = {name: self.group(value) if name in by_row else value for name, value in parts.items()}
-        other = Queries(**self._parts() | given)
+        other = self._with_parts(**given)
         return other if "docid" in parts else self._sharing_ranks(other, slice(None))
 
     def with_categories(self, categories: Categories | None, where: str) -> Queries:
@@ -407,7 +431,7 @@ class Queries:
         if self.categories == categories:
             return self
         X = renumber(self._X, self.categories, categories, self.features, where)
-        return self._sharing_ranks(Queries(**self._parts() | {"X": X, "categories": categories}), slice(None))
+        return self._sharing_ranks(self._with_parts(X=X, categories=categories), slice(None))
 
     def take(self, queries: ArrayLike) -> Queries:
         """Return the queries at these positions, in this order, the rows of each adjacent."""
@@ -438,17 +462,16 @@ class Queries:
         unretrieved = self.unretrieved
         if unretrieved is not None:
             unretrieved = unretrieved.take(np.arange(len(self))[at])
-        part = Queries(
-            self._X[rows],
-            None if self._y is None else self._y[rows],
-            indptr,
-            self.qid[at],
-            None if self._docid is None else self._docid[rows],
-            None if self.weight is None else self.weight[at],
-            self.features,
+        part = self._with_parts(
+            X=self._X[rows],
+            y=None if self._y is None else self._y[rows],
+            indptr=indptr,
+            qid=self.qid[at],
+            docid=None if self._docid is None else self._docid[rows],
+            weight=None if self.weight is None else self.weight[at],
+            source=None,
             unretrieved=unretrieved,
             doc_weight=None if self._doc_weight is None else self._doc_weight[rows],
-            categories=self.categories,
         )
         return self._sharing_ranks(part, rows)
 

@@ -58,6 +58,7 @@ def read(
     Returns
     -------
     Queries
+        The documents, in the order of the files.
     """
     roles = ColumnRoles(
         qid=qid,

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError
+from rankwright.basics.errors import InputError, NoDocumentsError
 from rankwright.data.column_roles import ColumnRoles
 from rankwright.data.queries import Categories, Queries
 from rankwright.data.row_sources import RowBlock, RowSource, join_blocks
@@ -92,7 +92,7 @@ class TableSource(RowSource):
             if start - first != sizes[i]:
                 raise InputError(f"{file.name}: damaged: {start - first} rows; expected {sizes[i]}, as it says itself")
             if start == first:
-                raise InputError(f"{file.name}: no rows; expected at least one document")
+                raise NoDocumentsError(f"{file.name}: no rows; expected at least one document")
             tables[i] = None
         return join_blocks(blocks, X, self.features, self.categories)
 
@@ -136,7 +136,7 @@ class TableSource(RowSource):
             if file.n_rows is not None and row != file.n_rows:
                 raise InputError(f"{file.name}: damaged: {row} rows; expected {file.n_rows}, as it says itself")
             if row == 0:
-                raise InputError(f"{file.name}: no rows; expected at least one document")
+                raise NoDocumentsError(f"{file.name}: no rows; expected at least one document")
 
     def _make_block(self, file: TableFile, table: Any, row: int, X: Floats, backend: Backend) -> RowBlock:
         """Convert rows of a file, which begin at ``row``; raise InputError with the place of a bad value."""

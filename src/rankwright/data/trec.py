@@ -44,7 +44,13 @@ _RUN = _LineLayout("qid Q0 docid rank score tag", 0, 2, 4)
 
 
 def read_qrels(path: StrPath) -> TrecTable:
-    """Read a qrels file, ``qid iteration docid grade``: return grades by query and document, negative ones as 0."""
+    """Read a qrels file, ``qid iteration docid grade``: return grades by query and document, negative ones as 0.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    """
     with open_binary(path) as file:
         return parse_qrels(file, path)
 
@@ -55,7 +61,13 @@ def parse_qrels(file: BinaryIO, path: StrPath) -> TrecTable:
 
 
 def read_run(path: StrPath) -> TrecTable:
-    """Read a run file, ``qid Q0 docid rank score tag``: return scores by query and document; ranks are ignored."""
+    """Read a run file, ``qid Q0 docid rank score tag``: return scores by query and document; ranks are ignored.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    """
     with open_binary(path) as file:
         return _read_table(file, path, _RUN)
 
@@ -194,6 +206,17 @@ def write_run(queries: Queries, scores: Floats, path: StrPath, *, tag: str = "ra
     """Write a run file, ``qid Q0 docid rank score tag``: documents by descending score, ties in row order.
 
     Scores are one per row, in the caller's order. Documents without an id are named by their place in it, from 1.
+
+    Parameters
+    ----------
+    queries : Queries
+        The documents.
+    scores : array of shape (n_docs,)
+        A score for each row, in the caller's order.
+    path : str or path
+        The file to write.
+    tag : str
+        The name of the run, the last field of each line.
     """
     ranked, scores = list(queries.ranked(scores)), np.asarray(scores, dtype=np.float64)
     if not (np.abs(scores) <= LARGEST).all():

@@ -17,7 +17,7 @@ from rankwright.data.queries import Queries
 from rankwright.data.unretrieved import Unretrieved
 from rankwright.kernels.measures.jump_buckets import sum_jumps
 from rankwright.measures.base import Measure, PreparedMeasure
-from rankwright.measures.jumps import N_BUCKETS, Jumps, JumpTotals, ScoreLines
+from rankwright.measures.jumps import N_BUCKETS, Jumps, JumpTotals, ScoreLines, SearchStoppedError
 
 MeasureFunction = Callable[..., float]
 _NO_GRADES = np.empty(0)
@@ -127,6 +127,8 @@ class PreparedCustomMeasure(PreparedMeasure):
         slopes = lines.slopes
         at_zero, at_low = 0, 0
         for q, scale in enumerate(lines.value_scale.tolist()):
+            if lines.stop is not None and lines.stop():
+                raise SearchStoppedError
             rows = slice(int(self.indptr[q]), int(self.indptr[q + 1]))
             at_zero += round(scale * self._evaluate(self.tie_keys[lines.order[rows]], q))
             found = self._compute_values_between(lines.scores[rows], slopes[rows], q, lines)

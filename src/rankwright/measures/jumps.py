@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +18,10 @@ from rankwright.kernels.measures.meetings import choose_block_ends
 N_BUCKETS = 4096
 
 
+class SearchStoppedError(Exception):
+    """The error of a line search that was given up before its end, as after a time limit."""
+
+
 class ScoreLines(NamedTuple):
     """The scores of documents as linear functions of t: ``scores + X[:, column] * t``, with a range of t."""
 
@@ -28,6 +33,7 @@ class ScoreLines(NamedTuple):
     low: float  # the range of t, which holds 0
     high: float
     unit: float  # of t: the distance from 0 within which half of the buckets lie
+    stop: Callable[[], bool] | None = None  # whether to give up; only a user's measure takes long enough to ask
 
     @property
     def slopes(self) -> Floats:

@@ -35,6 +35,11 @@ def parse_measure(text: str | Measure) -> Measure:
     Besides Rankwright's own names, those of ir_measures and RankLib parse. They mean Rankwright's definitions: to get
     another tool's figures name its dialect, as in ``ndcg@10(dialect=trec_eval)``.
 
+    Parameters
+    ----------
+    text : str or Measure
+        The name; a measure is returned as it is.
+
     Examples
     --------
     >>> parse_measure("ndcg@10(gain=linear)"), parse_measure("AP(rel=2)@100")
@@ -65,6 +70,13 @@ def make_measure(function: MeasureFunction, name: str) -> CustomMeasure:
 
     A function of two arguments gets, as the second, the grades of judged documents that no run retrieved (TREC data
     have such): they belong to an ideal ranking. The name can then be used wherever a measure's name can.
+
+    Parameters
+    ----------
+    function : callable
+        A function of an array of grades, the first document first; it returns a number from 0 to 1.
+    name : str
+        The name of the measure; a second measure of this name replaces the first.
 
     Examples
     --------

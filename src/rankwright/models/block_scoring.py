@@ -26,10 +26,15 @@ def open_for_model(model: Model, paths: Sequence[StrPath], roles: ColumnRoles) -
     for role in ("features", "categorical"):
         if role in roles.list_given():
             raise InputError(f"{role} (--{role}) with a model; expected neither: the model knows its features")
-    known: dict[str, Any] = {"features": model.features, "categories": model.categories}
-    known |= {"zero_based": model.is_zero_based, "open_ended": model.is_open_ended}
-    source = open_source(paths, roles, model.n_features, **known)
+    source = open_source(paths, roles, **list_known(model))
     return _FirstFeatures(source, model.n_features) if model.is_open_ended else source
+
+
+def list_known(model: Model) -> dict[str, Any]:
+    """Return the options of ``open_source`` for the features of a model."""
+    known: dict[str, Any] = {"n_features": model.n_features, "features": model.features}
+    known |= {"categories": model.categories, "zero_based": model.is_zero_based, "open_ended": model.is_open_ended}
+    return known
 
 
 class _FirstFeatures(RowSource):

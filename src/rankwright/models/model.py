@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -12,18 +14,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, UnnamedFeaturesWarning, warn
+from rankwright.basics.html_tables import format_html_table
 from rankwright.data.categories import Categories
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.grouping import as_matrix
 from rankwright.data.queries import Queries
 from rankwright.kernels.scorers.linear_scores import find_first_missing
 from rankwright.measures import parse_measure
+from rankwright.runtime.backends import Serial, choose_nearest
 from rankwright.scorers import Scorer
 from rankwright.scorers.linear import QueryScaling
 
-CATEGORY_RANKERS = ("BoostedTrees", "DirectRankTrees", "LambdaMART", "MART")
+CATEGORY_RANKERS = ("BoostedTrees", "DirectRankTrees", "GBRank", "LambdaMART", "MART", "AutoRanker", "Blend")
 NAN_RANKERS = (*CATEGORY_RANKERS, "RankBoost")
 _ZERO_BASED = ("LightGBM", "XGBoost")  # libraries whose columns are the indices of label-first text, from 0
+_LONGEST = 60  # characters of a parameter in a notebook
+_NOT_SHOWN = ("measure", "backend")  # parameters that a notebook does not list
 _OPEN_ENDED = ("RankLib",)  # libraries whose models know the largest feature that they use, and no number of features
 
 
@@ -62,6 +68,12 @@ class Model:
     scaling: QueryScaling | None = None
     history: list[dict[str, Any]] = field(default_factory=list)
     categories: Categories | None = None
+
+    def __repr__(self) -> str:
+        return f"Model({self.ranker}, {self.measure}, {self.n_features} features)"
+
+    def _repr_html_(self) -> str:
+        return format_html_table(self.ranker, ["", ""], list_model_facts(self))
 
     @property
     def is_zero_based(self) -> bool:
@@ -103,8 +115,7 @@ class Model:
 
     def predict_rows(self, queries: Queries, first_row: int = 0) -> Floats:
         """Return a float64 score per row; errors count rows from ``first_row``, the place of the first in its file."""
-        scores = self.scorer(self.adapt(queries, first_row).grouped().X)
-        return self._check_finite(queries.restore(scores), first_row)
+        return self._check_finite(self.adapt(queries, first_row).compute_scores(self.scorer), first_row)
 
     def adapt(self, queries: Queries, first_row: int = 0) -> Queries:
         """Return documents as the scorer takes them: checked, categories in the model's numbers, and scaled."""
@@ -130,8 +141,7 @@ class Model:
         if not self.is_open_ended or queries.n_features <= n:
             return queries
         names, categories = queries.features, queries.categories
-        return queries.replace(
-            X=np.ascontiguousarray(queries.X[:, :n]),
+        return queries.map_X(partial(_take_columns, n=n)).replace(
             features=None if names is None else names[:n],
             categories=None if categories is None else categories[:n],
         )
@@ -156,13 +166,46 @@ class Model:
             )
         return scores
 
-    def rank(self, queries: Queries, k: int | None = None) -> dict[Any, NDArray[Any]]:
-        """Return for each query id at most ``k`` documents in ranked order: their ids, or the caller's row numbers."""
+    def rank(self, X: Any, k: int | None = None, *, qid: ArrayLike | None = None) -> dict[Any, NDArray[Any]]:
+        """Return for each query id at most ``k`` documents in ranked order: their ids, or the caller's row numbers.
+
+        ``qid`` is needed with arrays and data frames.
+        """
+        if isinstance(X, Queries) and qid is not None:
+            raise InputError("qid is part of the Queries; expected rank(queries)")
+        queries = X if isinstance(X, Queries) else group_for_ranking(X, qid)
         return rank(queries, self.predict(queries), k)
 
     def score(self, queries: Queries) -> float:
         """Return the mean of the model's measure."""
         return parse_measure(self.measure).mean(queries, self.predict(queries))
+
+
+def list_model_facts(model: Model) -> list[tuple[str, str]]:
+    """Return what a notebook shows of a model: names and texts."""
+    kept = next((row for row in model.history if row.get("kept")), model.history[-1] if model.history else {})
+    chosen = {name: value for name, value in model.params.items() if value is not None and name not in _NOT_SHOWN}
+    texts = {name: str(value) for name, value in chosen.items()}
+    shown = [f"{name}={text[:_LONGEST]}{'...' * (len(text) > _LONGEST)}" for name, text in texts.items()]
+    values = {f"on {what} queries": kept.get(what[:5]) for what in ("training", "validation")}
+    return [
+        ("model", f"{model.scorer.kind} of {model.n_features:,} features"),
+        *((f"{model.measure} {what}", f"{value:.4f}") for what, value in values.items() if isinstance(value, float)),
+        *([("rounds", f"{len(model.history):,}")] if model.history else []),
+        *([("parameters", ", ".join(shown))] if shown else []),
+    ]
+
+
+def _take_columns(queries: Queries, n: int) -> Floats:
+    """Return the first ``n`` features of the documents."""
+    return np.ascontiguousarray(queries.X[:, :n])
+
+
+def group_for_ranking(X: Any, qid: ArrayLike | None, **options: Any) -> Queries:
+    """Return documents that come as an array or a data frame as queries; raise InputError without query ids."""
+    if qid is None:
+        raise InputError("rank needs qid with arrays and data frames: which documents are ranked together; pass qid=")
+    return Queries.from_arrays(X, None, qid, **options)
 
 
 def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, NDArray[Any]]:
@@ -199,15 +242,32 @@ def check_complete(
     queries: Queries, what: str, ranker: str, features: tuple[str, ...] | None = None, first_row: int = 0
 ) -> None:
     """Raise InputError if a feature of a document is NaN; ``features`` are names for queries without names."""
-    place = find_first_missing(queries.grouped().X)
-    if place >= 0:
-        row, column = divmod(place, queries.n_features)
+    place = find_first_incomplete(queries)
+    if place is not None:
+        row, column = place
         names = name_features(queries.features or features, queries.n_features)
         where = f"row {first_row + queries.caller_row(row)}, feature {names[column]}"
         raise InputError(
             f"{what} contain NaN ({where}); {ranker} takes complete features only: fill them in, leave the feature "
             f"out, or use a ranker that takes NaN ({', '.join(NAN_RANKERS)})"
         )
+
+
+def find_first_incomplete(queries: Queries) -> tuple[int, int] | None:
+    """Return the row, of those of ``grouped()``, and the column of the first missing feature; None if none is."""
+    near = choose_nearest(queries, Serial())
+    shards = near.scatter(queries.grouped())
+    places = near.gather(_find_missing, shards)
+    for at, place in enumerate(places):
+        if place >= 0:
+            row, column = divmod(place, queries.n_features)
+            return row + sum(near.gather(attrgetter("n_docs"), shards)[:at]), column
+    return None
+
+
+def _find_missing(queries: Queries) -> int:
+    """Return the place of the first NaN of these documents, counted along the rows; -1 if there is none."""
+    return find_first_missing(queries.X)
 
 
 def to_json_value(value: Any) -> Any:

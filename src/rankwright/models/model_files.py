@@ -12,7 +12,15 @@ from rankwright.models.model_json import format_model
 
 
 def save(fitted: Any, path: StrPath) -> None:
-    """Save a fitted ranker, or a model of any library, as a JSON file; if that fails, the file is not changed."""
+    """Save a fitted ranker, or a model of any library, as a JSON file; if that fails, the file is not changed.
+
+    Parameters
+    ----------
+    fitted : fitted ranker, Model, or model of another library
+        What to save.
+    path : str or path
+        The file to write; names in ``.gz`` and ``.xz`` are compressed.
+    """
     model = as_model(fitted)
     try:
         text = format_model(model, indent=1)
@@ -25,6 +33,12 @@ def save(fitted: Any, path: StrPath) -> None:
 
 
 def load(path: StrPath) -> Model:
-    """Load a model from a file that Rankwright or another library wrote, without running any code from it."""
+    """Load a model from a file that Rankwright or another library wrote, without running any code from it.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    """
     with open_binary(path) as file:
         return parse_file(file.read(), path)

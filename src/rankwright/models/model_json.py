@@ -133,9 +133,9 @@ def _build_model(content: Mapping[str, Any]) -> Model:
     scorer = read_scorer(content["scorer"])
     if not scorer.accepts(n_features):
         raise InputError(f"the scorer does not fit {n_features} features")
-    split = frozenset() if scorer.trees is None else scorer.trees.forest.categorical
-    if split and "categories" not in content:  # null: the numbers of the features are the categories
-        raise InputError(f"trees split feature {min(split) + 1} by category; expected its values in categories")
+    if scorer.categorical and "categories" not in content:  # null: the numbers of the features are the categories
+        first = min(scorer.categorical) + 1
+        raise InputError(f"trees split feature {first} by category; expected its values in categories")
     categories = _check_categories(content.get("categories"), n_features)
     return Model(
         content["ranker"],

@@ -11,6 +11,7 @@ import numpy as np
 
 from rankwright.basics.array_types import Floats
 from rankwright.measures import PreparedMeasure
+from rankwright.measures.jumps import SearchStoppedError
 from rankwright.optimisers.columns import Direction, MatrixColumns
 from rankwright.optimisers.landscape import Landscape, LandscapePoint
 from rankwright.optimisers.line_search import LineSearchResult, MidpointStep, StepChoice, search_line
@@ -57,12 +58,14 @@ class ClimbRules:
         return self.stop is not None and self.stop()
 
     def search(self, landscape: Landscape, point: LandscapePoint, direction: Direction) -> LineSearchResult | None:
-        """Return the best step along a direction, if it gains anything."""
+        """Return the best step along a direction, if it gains anything and is found before ``stop`` ends the search."""
         low, high = _limit_step(point.coef, direction, self.least)
         beat = self.objective(point) + self.tol * landscape.max_value
-        found = search_line(
-            landscape, point, direction, low=low, high=high, choice=self.choice, penalty=self.penalty, beat=beat
-        )
+        rules: dict[str, Any] = {"choice": self.choice, "penalty": self.penalty, "stop": self.stop}
+        try:
+            found = search_line(landscape, point, direction, low=low, high=high, beat=beat, **rules)
+        except SearchStoppedError:
+            return None
         return found if found is not None and self.objective(found.point) > beat else None
 
 

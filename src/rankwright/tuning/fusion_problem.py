@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 from rankwright.basics import progress
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.document_pools import DocumentPool
-from rankwright.data.grouping import query_ranges
 from rankwright.data.ids import as_ids
 from rankwright.data.queries import Queries
 from rankwright.data.run_fusion import make_equal_weights, make_features, sum_reciprocal_ranks
-from rankwright.kernels.measures.sorting import sort_rows
-from rankwright.kernels.optimisers.dominance import mark_top_candidates
 from rankwright.kernels.scorers.linear_scores import compute_linear_scores
 from rankwright.measures import Measure, P, PreparedMeasure, check_counted, compute_retrieved_values, weighted_mean
 from rankwright.optimisers.ascent import find_best_weights
-from rankwright.runtime.backends import Backend, count_shards
+from rankwright.optimisers.reachable_documents import find_reachable_documents
+from rankwright.runtime.backends import Backend
 from rankwright.tuning.fusion_result import EQUAL, RRF, TUNED
 
 _MOST_STARTS, _MOST_CLIMBS = 300, 20
@@ -73,7 +71,8 @@ class FusionProblem:
         check_counted(measure, queries, "judged")
         full, training, kept = measure.prepare(queries), measure.for_training(), queries
         if nonnegative and training.cut_off is not None:
-            kept = queries.keep_retrieved(_find_candidates(queries, training.cut_off, backend))
+            top = find_reachable_documents(queries.X, queries.y, queries.indptr, training.cut_off, backend)
+            kept = queries.keep_retrieved(top)
         train = WeightEvaluator(kept.X, training.prepare(kept), backend)
         # documents that are left out matter only if ties are broken otherwise than in training
         evaluate = train if measure == training else WeightEvaluator(queries.X, full, backend)
@@ -154,20 +153,6 @@ def _mark_top_documents(scores: Floats, indptr: Ints, k: int | None) -> Mask:
     least = [part.min() if len(part) <= k else np.partition(part, -k)[-k] for part in np.split(keys, indptr[1:-1])]
     within: Mask = (keys >= np.repeat(least, np.diff(indptr))) & ~np.isnan(scores)
     return within
-
-
-def _find_candidates(queries: Queries, k: int, backend: Backend) -> Mask:
-    """Return a mask of the documents that can be among the first k for some nonnegative weights."""
-    X, y, indptr = queries.X, queries.y, queries.indptr
-    order, keep = np.arange(len(y)), np.zeros(len(y), dtype=bool)
-    sums = compute_linear_scores(X, np.ones(X.shape[1]), 0.0)
-
-    def work(part: tuple[int, int]) -> None:
-        sort_rows(sums, y, indptr, *part, order)
-        mark_top_candidates(X, y, order, indptr, k, *part, keep)
-
-    backend.each(work, query_ranges(indptr, count_shards(len(y))))
-    return keep
 
 
 @dataclass(frozen=True, slots=True, eq=False)

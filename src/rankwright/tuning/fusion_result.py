@@ -13,6 +13,7 @@ from rankwright.analysis.significance import compare
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
+from rankwright.basics.html_tables import NotebookText
 from rankwright.data.run_fusion import RRF_K, Source, fuse, name_runs, open_runs, write_fused
 from rankwright.data.trec import Table
 from rankwright.measures import weighted_mean
@@ -87,7 +88,7 @@ class FusionCounts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FusionResult:
+class FusionResult(NotebookText):
     """The result of ``tune_fusion``: the best weights of runs, their gains over other rankings, and counts.
 
     Parameters

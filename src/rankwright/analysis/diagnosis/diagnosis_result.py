@@ -15,12 +15,13 @@ from rankwright.analysis.diagnosis.single_weights import SingleWeightGains
 from rankwright.analysis.diagnosis.verdicts import Certificate, Verdict, format_percent
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import make_printable
+from rankwright.basics.html_tables import NotebookText
 from rankwright.basics.optional_imports import require
 from rankwright.measures import weighted_mean
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Diagnosis:
+class Diagnosis(NotebookText):
     """The result of diagnosing a ranker: its measure, the bounds on its loss, what is left to gain, and a verdict.
 
     Parameters

@@ -67,6 +67,11 @@ def diagnose(
     """
     if phi not in PHIS:
         raise InputError(f"phi={phi!r}; expected one of {', '.join(PHIS)}")
+    if queries.backend is not None:
+        raise InputError(
+            f"the features are on the workers of {queries.backend!r}, and a diagnosis takes all of them at once. Bring "
+            "them here (queries.collect()), or those of some queries (queries.take(range(1000)).collect())"
+        )
     asked = None if measure is None else parse_measure(measure)
     model, backend = as_model(ranking), resolve(backend)
     training = read_training_facts(ranking, model, asked)

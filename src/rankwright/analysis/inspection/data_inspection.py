@@ -55,8 +55,9 @@ def inspect(queries: Queries, against: Queries | None = None, *, backend: Backen
     Notes
     -----
     All rows are read once. Missing values, zeros, extremes and copies are exact; quartiles, distinct values, and how
-    well a feature alone ranks, come from a sample of 100,000 documents of whole queries. ``docs/inspect.md`` lists the
-    findings, and how their thresholds were chosen.
+    well a feature alone ranks, come from a sample of 100,000 documents of whole queries. Of data on a cluster, whose
+    rows are read there, it has at most a twentieth. ``docs/inspect.md`` lists the findings, and how their
+    thresholds were chosen.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def inspect(queries: Queries, against: Queries | None = None, *, backend: Backen
             raise InputError(
                 f"found a {type(given).__name__}; expected Queries: rw.read(file), rw.Queries.from_frame(frame)"
             )
-    backend = resolve(backend)
+    backend = resolve(backend, queries, against)
     own = _scan_set(queries, backend)
     other = None if against is None else _scan_set(against, backend, queries.categories)
     facts = describe_queries(queries)
@@ -85,7 +86,7 @@ def inspect(queries: Queries, against: Queries | None = None, *, backend: Backen
         *(find_label_names(queries.features or ())),
         *find_id_features(own.queries, own.sample, own.facts),
         *find_feature_faults(own.facts, own.sample),
-        *find_copied_columns(own.queries, own.facts),
+        *find_copied_columns(own.queries, own.facts, backend),
         *find_copied_rows(own.queries, own.row_keys),
     ]
     if other is not None:
@@ -132,7 +133,7 @@ def inspect_quickly(
     These are features that give the label away or look like ids, the order of the rows, labels that look like scores
     and, of another set, queries that are in both under one id.
     """
-    backend, grouped = resolve(backend), queries.grouped()
+    backend, grouped = resolve(backend, queries, against), queries.grouped()
     sample = draw_sample(grouped, QUICK_DOCS)
     facts = describe_features(scan_sample(sample), sample, grouped, backend)
     findings = [*find_label_names(queries.features or ()), *find_id_features(grouped, sample, facts)]
@@ -152,7 +153,7 @@ def _find_same_queries(first: Queries, second: Queries) -> Iterator[Finding]:
     if both:
         ours, theirs = (np.array(each) for each in zip(*both[:_QUICK_QUERIES], strict=True))
         one, other = first.take(ours), second.take(theirs)
-        found = find_shared_queries(one, other, compute_feature_keys(one.X), compute_feature_keys(other.X))
+        found = find_shared_queries(one, other, *(part.compute_scores(compute_feature_keys) for part in (one, other)))
         yield from (finding for finding in found if finding.kind == "shared-queries")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from rankwright.analysis.inspection.feature_facts import FeatureFacts
 from rankwright.analysis.inspection.finding_kinds import Finding, list_names, make_finding
 from rankwright.basics.array_types import Floats
 from rankwright.data.queries import Queries
+from rankwright.runtime.backends import Backend, choose_nearest
 
 MIN_RATIO = 1e4  # of the farthest value's distance from the median to that of the 1st or 99th percentile
 _FEWEST_DOCS = 100  # for percentiles
@@ -91,17 +92,25 @@ def _measure_code_share(code: float, ordered: Floats) -> float | None:
     return n / len(ordered) if looks else None
 
 
-def find_copied_columns(queries: Queries, facts: FeatureFacts) -> Iterator[Finding]:
+def find_copied_columns(queries: Queries, facts: FeatureFacts, backend: Backend) -> Iterator[Finding]:
     """Yield a finding if features are equal in every row; ``queries`` are grouped, and their hashes are verified."""
     candidates = np.flatnonzero(~facts.is_constant & ~facts.is_empty)
     order = candidates[np.argsort(facts.keys[candidates], kind="stable")]
     keys = facts.keys[order]
     groups = np.split(order, np.flatnonzero(keys[1:] != keys[:-1]) + 1) if len(order) else []
-    copies = [(group[0], j) for group in groups for j in group[1:] if _are_equal(queries.X, int(group[0]), int(j))]
+    pairs = [(int(group[0]), int(j)) for group in groups for j in group[1:]]
+    near = choose_nearest(queries, backend)
+    equal = near.gather(_compare_columns, near.scatter(queries), pairs) if pairs else []
+    copies = [pair for pair, *same in zip(pairs, *equal, strict=True) if all(same)]
     if copies:
         listed = [f"{facts.names[j]} (= {facts.names[i]})" for i, j in sorted(copies)]
         where = sorted({int(j) for pair in copies for j in pair})
         yield make_finding("duplicated-columns", list_names(listed), [facts.names[j] for j in where])
+
+
+def _compare_columns(queries: Queries, pairs: Sequence[tuple[int, int]]) -> list[bool]:
+    """Return for each pair of columns whether they are equal in every row of a part."""
+    return [_are_equal(queries.X, first, second) for first, second in pairs]
 
 
 def _are_equal(X: Floats, first: int, second: int) -> bool:

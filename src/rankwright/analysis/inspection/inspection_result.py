@@ -14,6 +14,7 @@ from rankwright.analysis.inspection.label_leaks import SingleFeatures
 from rankwright.analysis.inspection.order_findings import RowOrder
 from rankwright.analysis.inspection.query_facts import MOST_GRADES, QueryFacts
 from rankwright.basics.errors import make_printable
+from rankwright.basics.html_tables import NotebookText
 from rankwright.models.model import to_json_value
 
 _WIDTH = 100
@@ -21,7 +22,7 @@ _MOST_FEATURES = 60  # in text: of more only those with findings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inspection:
+class Inspection(NotebookText):
     """The result of inspecting a data set: facts, and findings with their meaning and the way out.
 
     Parameters
