@@ -277,6 +277,12 @@ def read_log(data, model, tmp_path):
         check_same_rows(rw.read_log(tmp_path / "hits.jsonl", tmp_path / name), data)
 
 
+def permutation_importance(data, model, tmp_path):
+    found, same = (rw.permutation_importance(model, queries) for queries in (data.mixed, data.sorted))
+    assert found.falls.tolist() == same.falls.tolist()
+    assert found.falls.any()
+
+
 CASES: dict[str, Callable] = {
     check.__name__: check
     for check in (
@@ -285,6 +291,7 @@ CASES: dict[str, Callable] = {
         polish,
         polish_model,
         diagnose,
+        permutation_importance,
         select,
         scale_features,
         write_run,
@@ -310,6 +317,8 @@ def test_every_public_function_with_rows_has_a_case():
     found = {name for name, function in functions.items() if has_rows(function)}
     of_other_tests = {"make_queries", "read_trec", "read_folds"}  # whose rows are adjacent, or are read_letor's
     of_other_tests |= {"export", "check_parity"}  # which score single documents, without queries
+    of_other_tests |= {"write_leaderboard"}  # which counts rows
+    of_other_tests |= {"score_files"}  # which keeps the order of files
     assert found - of_other_tests <= set(CASES)
 
 

@@ -71,6 +71,7 @@ LIMITS = [
     (rw.DirectRank, {"max_seconds": 0.0}, "max_seconds=0"),
     (rw.CoordinateAscent, {"max_seconds": 0.0}, "max_seconds=0"),
     (rw.SmoothRank, {"max_iter": 1}, "stopped at max_iter=1"),
+    (rw.SoftRank, {"max_iter": 1}, "stopped at max_iter=1"),
     *((each, {"max_iter": 1}, "stopped at max_iter=1 where the objective is about") for each in DESCENDING),
     (rw.LambdaRank, {"max_inner_iter": 1}, "stopped at max_inner_iter=1 where the objective is about"),
     (rw.LinearRanker, {"objective": "hinge", "tol": 0.0}, "no step lowers the objective any more"),
@@ -89,6 +90,7 @@ def test_a_limit_that_ends_training_early_is_warned_about(ranker, params, said):
 OTHER_VALUES = {
     "C": 0.5,
     "alpha": 0.3,
+    "shrinkage": 0.3,
     "max_bins": 4,
     "feature": 4,
     "first_sigma": 4.0,
@@ -100,6 +102,8 @@ OTHER_VALUES = {
     "lambdas": "lightgbm",
     "last_sigma": 0.25,
     "learning_rate": 0.5,
+    "margin": 2.0,
+    "decay": 1.0,
     "loss": ("squared_hinge", "fidelity"),
     "max_inner_iter": 1,
     "max_iter": 1,
@@ -109,6 +113,9 @@ OTHER_VALUES = {
     "num_leaves": 3,
     "n_restarts": 2,
     "n_estimators": 2,
+    "n_folds": 3,
+    "n_repeats": 2,
+    "budget_ms": 1e-9,
     "n_samples": 2,
     "n_warmup_trees": 3,
     "nonnegative": (True, False),
@@ -125,11 +132,13 @@ OTHER_VALUES = {
     "polish_rounds": 1,
     "prior": ("zero", np.ones(10)),
     "scale": ("query", "standard", None),
+    "sigma": 1.0,
     "sign": -1,
     "smoothing": 0.1,
     "start": ("adarank", "equal", "regression", np.ones(10)),
     "keep": "best",
     "target": "ndcg",
+    "rankers": ([rw.Regression()],),
     "tol": 0.05,
     "training": {"n_epochs": 2},
     "training.activation": "sigmoid",
@@ -138,6 +147,7 @@ OTHER_VALUES = {
     "training.early_stopping_rounds": 1,
     "training.learning_rate": 0.1,
     "weight_range": (0.1, 0.2),
+    "weights": ("equal", "greedy", "regression"),
 }
 WITHOUT_EFFECT_BY_DESIGN = {"backend", "measure", "network", "random_state", "warm_start", "init_model"}
 FEW_EPOCHS = {"n_epochs": 12, "learning_rate": 0.3}
@@ -145,12 +155,14 @@ CONFIGURATIONS = {
     **{ranker.__name__: (ranker, {}) for ranker in RANKERS},
     **{
         f"{ranker.__name__} network": (ranker, {"hidden": (4,), "training": FEW_EPOCHS})
-        for ranker in (rw.ListNet, rw.LambdaRank, rw.NeuralRanker, rw.BayesRank)
+        for ranker in (rw.ListNet, rw.LambdaRank, rw.NeuralRanker, rw.SoftRank, rw.BayesRank)
     },
     "SmoothRank network": (
         rw.SmoothRank,
         {"hidden": (4,), "training": {**FEW_EPOCHS, "n_epochs": 11}, "first_sigma": 1.0, "last_sigma": 0.5},
     ),
+    "Blend": (rw.Blend, {"rankers": [rw.Regression(), rw.ListNet()]}),
+    "GBRank": (rw.GBRank, {"num_leaves": 7}),  # with more it ranks perfectly, and there is nothing to polish
     "BayesRank": (rw.BayesRank, {"training": {"n_epochs": 5}}),
     "BayesRank linear": (rw.BayesRank, {"hidden": None, "training": {"n_epochs": 5}}),
     "DirectRank with a penalty": (rw.DirectRank, {"alpha": 0.01, "n_restarts": 1, "max_iter": 3}),

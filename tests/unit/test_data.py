@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import rankwright as rw
 from rankwright.data.grouping import query_ranges
+from rankwright.data.mixed_queries import make_relevance
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", "dd"]), min_size=1, max_size=20))
@@ -164,6 +165,117 @@ class TestSynthetic:
         train, test = queries.take(range(80)), queries.take(range(80, 160))
         assert rw.Regression().fit(train).score(test) > rw.SingleFeature(feature=4).fit(train).score(test) + 0.1
 
+    def test_the_linear_kind_is_the_default_and_keeps_its_values(self):
+        for named in ({}, {"kind": "linear", "missing": 0.0}):
+            queries = rw.make_queries(4, n_docs=5, n_features=10, random_state=3, **named)
+            assert queries.sizes.tolist() == [14, 9, 1, 2]
+            assert queries.y.tolist() == [
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+                1.0,
+                0.0,
+                0.0,
+                1.0,
+                0.0,
+                0.0,
+                0.0,
+                0.0,
+            ]
+            last = [0.2754657, 2.0, 54.33469, 1.881617, 0.05764304, -0.0184468, 2.0, 1.2, 0.0, -3.057057]
+            np.testing.assert_allclose(queries.X[-1], last, rtol=1e-6)
+
+    def test_missing_values_only_replace_others(self):
+        for kind in ("linear", "mixed"):
+            whole, holes = (rw.make_queries(80, kind=kind, missing=m, random_state=2) for m in (0.0, 0.2))
+            missing = np.isnan(holes.X)
+            assert not np.isnan(whole.X).any()
+            np.testing.assert_array_equal(holes.X[~missing], whole.X[~missing])
+            np.testing.assert_array_equal(holes.y, whole.y)
+            assert abs(missing.mean() - 0.2) < 0.03
+            # A document lacks a field: features 5 apart are missing together, and no others.
+            np.testing.assert_array_equal(missing[:, 0], missing[:, 5])
+            assert abs(np.corrcoef(missing[:, 0], missing[:, 1])[0, 1]) < 0.1
+
+    @pytest.mark.parametrize("wrong", [{"kind": "trees"}, {"missing": 1.0}, {"missing": -0.1}, {"missing": np.nan}])
+    def test_a_wrong_kind_or_share_is_refused(self, wrong):
+        with pytest.raises(rw.InputError, match=next(iter(wrong))):
+            rw.make_queries(3, **wrong)
+
+
+class TestMixed:
+    def test_looks_like_web_search(self):
+        queries = rw.make_queries(300, n_features=30, kind="mixed", random_state=0)
+        assert queries.X.dtype == np.float32
+        assert set(queries.y) == {0.0, 1.0, 2.0}
+        empty = [not queries.y[rows].any() for rows in queries]
+        assert 0 < sum(empty) < 150
+        X = queries.X.astype(np.float64)
+        varying = np.ptp(X, axis=0) > 0
+        assert 0 < (~varying).sum() < 5
+        assert (np.round(X) == X).all(axis=0).sum() > 3  # counts and bits
+        assert (X[:, varying].max(axis=0) > 8 * X[:, varying].std(axis=0)).any()  # heavy tails
+        sizes = np.abs(X[:, varying]).mean(axis=0)
+        assert sizes.max() > 1_000 * sizes.min()
+        correlation = np.corrcoef(X[:, varying].T)
+        assert (np.abs(correlation - np.eye(len(correlation))) > 0.9).any()  # copies
+        within = [np.ptp(X[rows], axis=0) == 0 for rows in queries]
+        assert (np.all(within, axis=0) & varying).any()  # features of the query alone
+
+    def test_is_seeded(self):
+        one, two, other = (rw.make_queries(5, kind="mixed", missing=0.1, random_state=s) for s in (3, 3, 4))
+        assert one.X.tobytes() == two.X.tobytes()
+        assert one.y.tobytes() == two.y.tobytes()
+        assert one.X.tobytes() != other.X.tobytes()
+
+    @pytest.mark.parametrize("n_features", [1, 2, 7, 140])
+    def test_any_number_of_features_and_single_documents(self, n_features):
+        queries = rw.make_queries(3, n_docs=1, n_features=n_features, kind="mixed", noise=1e4, random_state=0)
+        assert queries.X.shape[1] == n_features
+        assert np.isfinite(queries.X).all()
+        assert rw.make_queries(1, n_docs=1, kind="mixed", grades=1, random_state=1).y.tolist() == [0.0]
+
+    def test_relevance_has_parts_that_are_not_linear(self):
+        sizes = np.full(400, 50)
+        relevance, aspects, query = make_relevance(sizes, np.random.default_rng(0))
+        correlation = [np.corrcoef(relevance, aspect)[0, 1] for aspect in aspects]
+        assert min(correlation[0], correlation[1], correlation[2], correlation[3]) > 0.1
+        assert max(abs(correlation[6]), abs(correlation[7])) < 0.03  # best in the middle, and up to the query
+        assert np.corrcoef(relevance, np.abs(aspects[6]))[0, 1] < -0.1
+        assert np.corrcoef(relevance, aspects[7] * np.repeat(query, sizes))[0, 1] > 0.15
+        assert np.corrcoef(relevance, aspects[4] * aspects[5])[0, 1] > 0.1
+
+    def test_trees_are_better_than_a_line_and_a_blend_is_better_than_trees(self):
+        values = np.mean([compare_families(seed) for seed in (0, 1, 2)], axis=0)
+        by_line, by_trees, by_both = values
+        assert by_line + 0.01 < by_trees < by_both
+
+
+def compare_families(seed):
+    """Return the mean NDCG@10 on unseen mixed queries of a line, of trees and of their blend, two parts trees."""
+    queries = rw.make_queries(900, n_docs=30, n_features=30, kind="mixed", random_state=seed)
+    train, test = queries.take(range(300)), queries.take(range(300, 900))
+    line = rw.Regression(measure="ndcg@10").fit(train)
+    trees = rw.LambdaMART(measure="ndcg@10", n_estimators=60, learning_rate=0.1, num_leaves=15).fit(train)
+    scores = [ranker.predict(test) for ranker in (line, trees)]
+    parts = [s / np.mean([s[rows].std() for rows in test]) for s in scores]
+    return [rw.parse_measure("ndcg@10").mean(test, s) for s in (*scores, parts[0] + 2 * parts[1])]
+
 
 class TestScaling:
     def test_standard(self):
@@ -247,14 +359,14 @@ class TestIds:
             self.make(qid)
 
     def test_one_long_id_does_not_set_the_width_of_all(self):
-        names = [f"q{i}" for i in range(2000)]
+        names = [f"q{i}" for i in range(400)]
         names[7] = "x" * 100_000
         queries = self.make(names, docid=names)
         assert queries.qid.tolist() == queries.docid.tolist() == queries.row_qid.tolist() == names
         assert queries.qid.nbytes < 100_000
-        scores = rw.evaluate(np.zeros(2000), queries, "map(dialect=trec_eval)")
-        assert scores.values.shape == (1, 2000)
-        results = rw.compare_scores({"a": np.zeros(2000)}, queries)
+        scores = rw.evaluate(np.zeros(400), queries, "map(dialect=trec_eval)")
+        assert scores.values.shape == (1, 400)
+        results = rw.compare_scores({"a": np.zeros(400)}, queries)
         assert sum(column.nbytes for table in results.tables.values() for column in table.values()) < 1_000_000
 
     def test_interleaved_long_ids_group(self):

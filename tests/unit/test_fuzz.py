@@ -120,6 +120,7 @@ def test_a_run_goes_on_where_it_was(tmp_path):
     assert running.Progress.load(file, 6).done == 0  # another seed begins anew
 
 
+@pytest.mark.slow  # every crash starts a process anew
 def test_hangs_and_crashes_are_found_and_left_out(tmp_path, monkeypatch):
     """The worker is another process, which learns of the faulty kind from a file of its own."""
     (tmp_path / "sitecustomize.py").write_text(

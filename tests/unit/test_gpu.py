@@ -30,8 +30,9 @@ OBJECTIVES = [
     on.SoftPositions("ndcg@50"),
     on.SoftPositions("map"),
     on.SoftPositions("err"),
-    on.SoftRanks("ndcg"),
-    on.SoftRanks("map"),
+    on.SigmoidRanks("ndcg"),
+    on.SigmoidRanks("map"),
+    on.NoisyRanks("ndcg@10", 1.0),
     on.ExpectedMeasure("ndcg@2"),
 ]
 

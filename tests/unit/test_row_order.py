@@ -61,3 +61,11 @@ def test_large_features_are_not_copied(monkeypatch):
     assert sort_by_content(queries, rw.Serial()) is not queries
     monkeypatch.setattr(row_order, "LARGEST", queries.X.nbytes - 1)
     assert sort_by_content(queries, rw.Serial()) is queries
+
+
+def test_scores_and_rows_are_in_the_callers_order():
+    X = np.arange(10.0, dtype=np.float32).reshape(5, 2)
+    for qid in ([1, 1, 2, 2, 2], [1, 2, 1, 2, 2]):
+        queries = rw.Queries.from_arrays(X, np.zeros(5), qid)
+        assert queries.compute_scores(lambda rows: rows[:, 1].astype(float)).tolist() == X[:, 1].tolist()
+        assert queries.read_rows([4, 0, 2, -2]).tolist() == X[[4, 0, 2, -2]].tolist()

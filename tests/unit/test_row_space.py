@@ -30,11 +30,11 @@ def test_coordinates_keep_scores_and_lengths(scale):
     queries = wide_queries()
     standard = StandardScaling.fit(queries)
     factor = standard.factor_for(scale)
-    space = WeightSpace.of(queries.X, standard.mean, factor)
+    space = WeightSpace.of(queries, standard.mean, factor)
     z = np.random.default_rng(1).normal(size=len(space.factor))
     w = space.weights(z)
     scaled = (queries.X - standard.mean) * factor
-    np.testing.assert_allclose(space.X @ z, scaled @ w, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(space.queries.X @ z, scaled @ w, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(w @ w, z @ z)
     np.testing.assert_allclose(space.coordinates(w), z, atol=1e-12)
 
@@ -42,8 +42,8 @@ def test_coordinates_keep_scores_and_lengths(scale):
 def test_features_are_kept_where_documents_are_not_fewer():
     queries = wide_queries(n_docs=60, n_features=60)
     standard = StandardScaling.fit(queries)
-    space = WeightSpace.of(queries.X, standard.mean, standard.factor)
-    assert space.X is queries.X
+    space = WeightSpace.of(queries, standard.mean, standard.factor)
+    assert space.queries is queries
     w = np.arange(60.0)
     assert space.weights(w) is w
     assert space.coordinates(w) is w
@@ -57,7 +57,7 @@ def test_ranksvm_finds_the_minimum_over_all_weights(loss, scale):
     standard = StandardScaling.fit(queries)
     factor = standard.factor_for(scale)
     weight = compute_pair_weights(queries, "pair")
-    whole = PairLoss(queries.X, queries.y, queries.indptr, None, weight, factor, standard.mean)
+    whole = PairLoss(queries, None, weight, factor, standard.mean)
     found = newton.minimise_by_newton(whole, 0.3, squared=loss == "squared_hinge", tol=1e-8)
     last = ranker.history_[-1]
     assert last["objective"] == pytest.approx(found.primal, rel=2e-8)
@@ -72,7 +72,7 @@ def test_permurank_finds_what_it_finds_among_all_weights(start, monkeypatch):
     queries = wide_queries()
     ranker = rw.PermuRank(measure="map", max_iter=5, start=start, tol=1e-9)
     few = clone(ranker).fit(queries)
-    monkeypatch.setattr(WeightSpace, "of", classmethod(lambda cls, X, mean, factor: cls(X, mean, factor)))
+    monkeypatch.setattr(WeightSpace, "of", classmethod(lambda cls, queries, mean, factor: cls(queries, mean, factor)))
     all_weights = clone(ranker).fit(queries)
     assert [row["imperfect"] for row in few.history_] == [row["imperfect"] for row in all_weights.history_]
     for one, other in zip(few.history_, all_weights.history_, strict=True):

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.packed import read_page
 
 from rankwright import InputError, cli
 from rankwright.measures import parse_measure
@@ -286,7 +287,7 @@ class TestCommand:
             assert [float(value) for value in points["x"]] == sample.documents.X[:, 0].tolist()
             assert points["grade"] == ["1"] * 7 + ["0"] * 14
         assert set(read(out / "seeds.csv")["seed"]) == {"3", "4"}
-        html = (out / "bounds.html").read_text()
+        html = read_page(out / "bounds.html")
         assert "1 - E of ndcg@10" in html
         assert "Claims and findings" in html
 

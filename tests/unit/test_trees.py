@@ -17,7 +17,7 @@ from tests.reference import trees as twin
 
 import rankwright as rw
 from rankwright.kernels.scorers.tree_scores import compute_leaf_scores, look_up_leaf_values
-from rankwright.optimisers.functional_gradient import compute_residuals
+from rankwright.optimisers.functional_gradient import LeastSquares
 from rankwright.optimisers.weak.regression_trees import RegressionTree, check_lightgbm_params
 from rankwright.scorers import Trees
 from rankwright.scorers.lightgbm_text import Forest, are_valid_names
@@ -612,7 +612,8 @@ class TestWeakTrees:
         queries = self._queries("missing", weight=weight)
         growing, scores = RegressionTree(6, 4).prepare(queries, 1), np.zeros(120)
         for _ in range(4):
-            tree = growing.fit(*compute_residuals(queries, scores))
+            target = LeastSquares.of(queries)(queries, scores)
+            tree = growing.fit(target.gradient, target.curvature)
             leaf = Trees(tree).leaves(queries.X)[0]
             expected = twin.residual_means(leaf, queries, scores)
             np.testing.assert_allclose(tree.trees[0].values, expected, rtol=1e-4, atol=1e-5)

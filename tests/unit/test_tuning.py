@@ -213,9 +213,7 @@ class TestTrecEval:
         if alike:
             runs = {"a": runs["run0"], "b": runs["run0"]}
         pruned = rw.tune_fusion(qrels, runs, measure="ndcg@5", folds=3)
-        monkeypatch.setattr(
-            fusion_problem, "_find_candidates", lambda queries, k, backend: np.ones(queries.n_docs, bool)
-        )
+        monkeypatch.setattr(fusion_problem, "find_reachable_documents", lambda X, *rest: np.ones(len(X), bool))
         whole = rw.tune_fusion(qrels, runs, measure="ndcg@5", folds=3)
         assert pruned.weights == pytest.approx(whole.weights, abs=1e-12)
         for name, values in whole.per_query.items():
