@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 DATA   ?= $(or $(RANKWRIGHT_DATA),../shared/data)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint fuzz mutants bench reproduction clean-kernels clean
+.PHONY: help demo docs test test-slow lint fuzz mutants bench reproduction clean-kernels clean
 
 help:            ## what there is
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,6 +24,10 @@ $(VENV)/bench: $(VENV)/core constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
 	@touch $@
 
+$(VENV)/docs: $(VENV)/core constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
 demo: $(VENV)/core       ## the whole job on built-in data, ends with a report page
 	$(BIN)/rankwright demo --out demo
 
@@ -38,6 +42,9 @@ lint: $(VENV)/dev        ## style, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+docs: $(VENV)/docs       ## the documentation site, into build/docs/html; warnings are errors
+	$(BIN)/python -m website build/docs
 
 fuzz: $(VENV)/dev        ## a million damaged files, an hour or so; goes on where it was, CASES=N for N of each kind
 	$(BIN)/python -m fuzz $(if $(CASES),--cases $(CASES))
@@ -56,5 +63,5 @@ clean-kernels:   ## forget compiled kernels
 	find src -path '*/__pycache__/rankwright-*' -type d -empty -delete
 
 clean:           ## remove the environment and every cache
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .mutants
+	rm -rf $(VENV) demo build/docs .pytest_cache .mypy_cache .ruff_cache .hypothesis .mutants
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

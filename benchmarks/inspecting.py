@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,7 @@ INFERENCES = (
 
 
 class CleanSet(NamedTuple):
-    """Two made sets of different queries without any fault, and the noise of their best feature."""
+    """Two synthetic sets of different queries without any fault, and the noise of their best feature."""
 
     train: rw.Queries
     test: rw.Queries
@@ -46,7 +46,7 @@ def make_clean_set(seed: int) -> CleanSet:
     n_docs = int(rng.choice([8, 20, 60, 150]))
     n_grades = int(rng.choice([2, 3, 5]))
     if seed % 3 == 0:
-        shape = {"n_docs": n_docs, "n_features": 30, "grades": n_grades}
+        shape: dict[str, Any] = {"n_docs": n_docs, "n_features": 30, "grades": n_grades}
         made = rw.make_queries(n_queries, **shape, noise=float(rng.uniform(0.3, 2)), random_state=seed)
         return CleanSet(*_split(made), float("nan"))
     sizes = np.clip(rng.poisson(n_docs * rng.gamma(4.0, 0.25, n_queries)), 1, None)

@@ -97,7 +97,7 @@ def measure_solvers(n_queries: int = 500) -> Table:
 def measure_large(n_queries: int = 6000) -> Table:
     """Many documents and features."""
     queries = rw.make_queries(n_queries, n_docs=120, n_features=136, random_state=0)
-    pairs = PairLoss(queries.X, queries.y, queries.indptr, mean=np.zeros(136)).total
+    pairs = PairLoss(queries, mean=np.zeros(136)).total
     rows = []
     for name, C in (
         ("C = 10", 10.0),
@@ -119,9 +119,7 @@ def measure_growth(n_queries: int = 60, repetitions: int = 7) -> Table:
     for length in (120, 480, 1920):
         queries = rw.make_queries(n_queries, n_docs=length, n_features=46, random_state=0)
         standard = StandardScaling.fit(queries)
-        problem = PairLoss(
-            queries.X, queries.y, queries.indptr, None, None, standard.factor, standard.mean, rw.Serial()
-        )
+        problem = PairLoss(queries, None, None, standard.factor, standard.mean, rw.Serial())
         w = np.random.default_rng(0).normal(size=46)
         tasks[str(length)] = partial(problem.evaluate, w, 0.1)
         n = np.diff(queries.indptr)

@@ -19,6 +19,7 @@ _PACKAGES = (
     "lightgbm",
     "xgboost-cpu",
     "xgboost",
+    "catboost",
     "onnxruntime",
     "tl2cgen",
     "fastrank",

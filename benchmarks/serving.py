@@ -22,6 +22,7 @@ from benchmarks.report import Row, Table, faster, publish, skipped
 from benchmarks.smoothing import wild
 from benchmarks.timing import find_peer, medians, take_turns
 from rankwright.basics.array_types import Floats
+from rankwright.scorers import Scorer, Stumps, WeightedSum, merge_scorers
 
 QUERIES, FEATURES, LEAVES = 600, 136, 31  # of training
 TREES = (100, 1_000)
@@ -33,7 +34,7 @@ Predict = Callable[[Floats], Any]
 
 
 def measure() -> Iterable[Table]:
-    """A table for each number of trees and of documents."""
+    """A table for each number of trees and of documents, and those of ``measure_sums``."""
     train, X = wild(QUERIES), wild(max(BATCHES) // 120 + 1, random_state=1).X[: max(BATCHES)]
     for n_trees in TREES:
         with tempfile.TemporaryDirectory() as folder, one_core():
@@ -43,6 +44,7 @@ def measure() -> Iterable[Table]:
             errors = {name: compute_error(predict, X[:2_000], expected) for name, predict in predictors.items()}
             for n_docs, n_calls in BATCHES.items():
                 yield measure_batch(predictors, errors, X, (n_trees, n_docs, n_calls))
+    yield from measure_sums()
 
 
 @contextmanager
@@ -150,6 +152,60 @@ def measure_batch(
 def show(seconds: float) -> str:
     """A time in the unit that suits it."""
     return f"{1e6 * seconds:,.0f} µs" if seconds < 0.01 else f"{1e3 * seconds:,.0f} ms"
+
+
+SUM_OF = {"stumps": 300, "forests": 5, "trees": 100, "leaves": 10}
+SUM_BATCHES = {1: 300, 100: 30, 100_000: 1}
+
+
+def measure_sums() -> Iterable[Table]:
+    """A table for each number of documents: a weighted sum of scorers, merged into one forest and part by part."""
+    train, X = wild(QUERIES), wild(max(SUM_BATCHES) // 120 + 1, random_state=1).X[: max(SUM_BATCHES)]
+    with one_core():
+        scorers = make_scorers(train)
+        weights = 1.0 / np.arange(1, len(scorers) + 1)
+        forests = merge_scorers(scorers[1:], weights[1:])
+        sums = {
+            "merged into one forest": merge_scorers(scorers, weights),
+            "part by part": WeightedSum(scorers, weights),
+            "stumps beside one forest": WeightedSum([scorers[0], forests], np.array([weights[0], 1.0])),
+        }
+        for n_docs, n_calls in SUM_BATCHES.items():
+            yield measure_sum(sums, X, n_docs, n_calls)
+
+
+def make_scorers(train: rw.Queries) -> list[Scorer]:
+    """Stumps at values of the features, and forests that LightGBM trains with different seeds."""
+    rng = np.random.default_rng(0)
+    feature = rng.integers(0, FEATURES, SUM_OF["stumps"])
+    threshold = train.X[rng.integers(0, train.n_docs, len(feature)), feature]
+    scorers: list[Scorer] = [Stumps(feature, threshold, rng.normal(size=len(feature)), rng.random(len(feature)) < 0.5)]
+    params = {"objective": "lambdarank", "num_leaves": SUM_OF["leaves"], "num_threads": 1, "verbosity": -1}
+    for seed in range(SUM_OF["forests"]):
+        own = {**params, "seed": seed, "feature_fraction": 0.5}
+        booster = lgb.train(own, lgb.Dataset(train.X, train.y, group=train.sizes, params=own), SUM_OF["trees"])
+        scorers.append(rw.import_model(booster).scorer)
+    return scorers
+
+
+def measure_sum(sums: dict[str, Scorer], X: Floats, n_docs: int, n_calls: int) -> Table:
+    """Time the forms of one sum on the same documents."""
+    rows = np.ascontiguousarray(X[:n_docs])
+
+    def repeat(scorer: Scorer) -> None:
+        for _ in range(n_calls):
+            scorer(rows)
+
+    tasks = {name: partial(repeat, scorer) for name, scorer in sums.items()}
+    for task in tasks.values():
+        task()
+    found = {name: seconds / n_calls for name, seconds in medians(take_turns(tasks, TURNS, process_time)).items()}
+    first, *others = found.items()
+    listed = [Row(first[0], show(first[1]))]
+    listed += [faster(name, show(seconds), seconds / first[1], 1.0) for name, seconds in others]
+    what = f"a sum of {SUM_OF['stumps']} stumps and {SUM_OF['forests']} forests"
+    notes = [f"{SUM_OF['trees']} trees of {SUM_OF['leaves']} leaves in each forest, {FEATURES} features, one core."]
+    return Table(f"{n_docs:,} document{'s' * (n_docs > 1)} scored by {what}", listed, notes)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from rankwright.data.folds import Fold
 from rankwright.kernels.jit import kernel
 from rankwright.kernels.objectives.exponentials import exp
 from rankwright.measures import NDCG
-from rankwright.objectives import Lambdas, SoftPositions, SoftRanks, TopOne
+from rankwright.objectives import Lambdas, SigmoidRanks, SoftPositions, TopOne
 from rankwright.objectives.base import Objective
 
 CUT_OFF = 50
@@ -102,7 +102,7 @@ def measure_lengths(n_docs: int = 60_000) -> Table:
     objectives |= {
         f"LambdaRank on NDCG@{CUT_OFF}": Lambdas(NDCG(CUT_OFF)),
         "ListNet": TopOne(),
-        "smooth AP, eq. (9), sigma = 1": SoftRanks(rw.parse_measure("map")),
+        "smooth AP, eq. (9), sigma = 1": SigmoidRanks(rw.parse_measure("map")),
     }
     rows = []
     for name, objective in objectives.items():

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any
 
 from benchmarks.report import Row, Table, publish
 from benchmarks.timing import THREADS
@@ -24,7 +25,7 @@ from rankwright.rankers import RANKERS
 
 TURNS = 5
 SLOWER = 1.10  # a ratio above this is worth a look; turns differ by about as much
-_SHAPE = {"n_docs": 40, "n_features": 46, "random_state": 0}
+_SHAPE: dict[str, Any] = {"n_docs": 40, "n_features": 46, "random_state": 0}
 _FEWER = {"n_estimators", "n_rounds"}  # of trees and stumps: time is proportional to them
 
 Task = Callable[[Path], Callable[[], object]]
