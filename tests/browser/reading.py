@@ -34,6 +34,11 @@ def settle(page):
     )
 
 
+def wait_until_closed(page):
+    """Wait for the dialog to go: the browser tells the page that it is closed in a task of its own."""
+    page.locator("dialog").wait_for(state="detached")
+
+
 def head(page, table, name):
     return page.locator(f"{table} thead button", has_text=name).first
 

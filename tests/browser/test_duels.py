@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.browser.pages import NAMES
-from tests.browser.reading import DUEL, MINUS, column, head, names_shown, settle
+from tests.browser.reading import DUEL, MINUS, column, head, names_shown, settle, wait_until_closed
 
 from rankwright.analysis.significance import QueryWeighting
 from rankwright.report.blocks import Duel, DuelQuery
@@ -43,7 +43,7 @@ def test_a_query_opens_by_click_and_closes_by_escape(small):
         up = int(ours) - int(theirs)
         assert moved == ("=" if up == 0 else f"{'▲' if up > 0 else '▼'} {abs(up)}")
     small.keyboard.press("Escape")
-    assert small.locator("dialog").count() == 0
+    wait_until_closed(small)
     assert small.evaluate("document.activeElement.textContent") == qid
 
 
@@ -56,6 +56,7 @@ def test_a_query_opens_by_keyboard(small):
     small.keyboard.press("ArrowRight")
     assert small.locator("dialog h3").inner_text() == f"Query {rows[2]}"
     small.locator("dialog button", has_text="Close").click()
+    wait_until_closed(small)
     assert small.evaluate("document.activeElement.textContent") == rows[1]
     small.keyboard.press("End")
     assert small.evaluate("document.activeElement.textContent") == rows[-1]
@@ -70,6 +71,7 @@ def test_a_bar_opens_its_query_and_queries_may_lack_documents(small):
     small.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert small.locator("dialog h3").inner_text() == f"Query {names_shown(small, f'{DUEL} .grid')[0]}"
     small.keyboard.press("Escape")
+    wait_until_closed(small)
 
     small.locator(f"{DUEL} tbody button", has_text="10010").click()  # pages.py gives every tenth query no documents
     assert "not on this page" in small.locator("dialog .note").inner_text()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.browser.reading import SLACK, response, settle
+from tests.browser.reading import SLACK, response, settle, wait_until_closed
 from tests.results import simulated
 
 import rankwright as rw
@@ -72,7 +72,7 @@ def test_a_query_of_a_duel_opens_with_its_documents(browser_page, report):
     for name in ids:
         assert name in dialog.inner_text()
     page.keyboard.press("Escape")
-    assert page.get_by_role("dialog").count() == 0
+    wait_until_closed(page)
 
 
 def test_hiding_a_method_hides_it_everywhere(browser_page, report):

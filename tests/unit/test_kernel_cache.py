@@ -36,21 +36,14 @@ def folder(tmp_path, monkeypatch):
 def use_folders(monkeypatch, *folders: Path) -> tuple[Path, ...]:
     monkeypatch.setattr(caching, "_folders", lambda: folders)
     monkeypatch.setattr(caching, "_warned", False)
-    for remembered in (caching._trusted_folders, caching._prune, caching._note_use):
+    for remembered in (caching._prune, caching._note_use):
         remembered.cache_clear()
     return folders
-
-
-@pytest.fixture(autouse=True)
-def _forget():
-    yield
-    caching._trusted_folders.cache_clear()
 
 
 def call(fn=add_one, x=1.0, compile_=kernel) -> tuple[int, list[str]]:
     """Call a kernel as a new process would: how often it was compiled, and the warnings."""
     caching._warned = False
-    caching._trusted_folders.cache_clear()
     compiled = compile_(fn)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
@@ -70,6 +63,12 @@ def test_types_kernels_and_options_have_files_of_their_own(folder):
         assert call(*arguments) == (1, [])
         assert call(*arguments) == (0, [])
     assert len(list(folder.iterdir())) == 4
+
+
+def test_a_folder_that_another_process_makes_is_read(folder):
+    assert caching.list_trusted_folders() == ()
+    folder.mkdir(mode=0o755)
+    assert caching.list_trusted_folders() == (folder,)
 
 
 class Raises:

@@ -77,7 +77,7 @@ class KernelCache(NullCache):
         name = self._file_name(sig, target_context.codegen())
         if name is None:
             return None
-        for folder in _trusted_folders():
+        for folder in list_trusted_folders():
             try:
                 content = (folder / name).read_bytes()
             except OSError:
@@ -180,9 +180,11 @@ def _source_digest(path: str) -> str | None:
         return None
 
 
-@lru_cache(maxsize=1)
-def _trusted_folders() -> tuple[Path, ...]:
-    """Return the cache folders that no other user can write to, because loading compiled code runs it."""
+def list_trusted_folders() -> tuple[Path, ...]:
+    """Return the cache folders that no other user can write to, because loading compiled code runs it.
+
+    Another process may have made one since the last call, so nothing is remembered.
+    """
     return tuple(folder for folder in _folders() if _is_trusted(folder))
 
 
@@ -206,7 +208,6 @@ def _make_folder(folder: Path) -> None:
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o755, exist_ok=True)
-        _trusted_folders.cache_clear()
     if not _is_trusted(folder):
         raise PermissionError(errno.EACCES, "other users can write to it", str(folder))
 

@@ -31,7 +31,7 @@ class _CompilationListener(_listener):  # type: ignore[misc]
 
 def list_cache_folders() -> tuple[Path, ...]:
     """Return the folders that compiled kernels are loaded from, best first."""
-    return caching._trusted_folders()
+    return caching.list_trusted_folders()
 
 
 @contextmanager
