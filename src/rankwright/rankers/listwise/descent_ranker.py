@@ -111,6 +111,7 @@ class DescentRanker(PathRanker, LinearModelRanker, ConvergentRanker):
     path_parameter: ClassVar[str] = "alpha"
     keeps_last: ClassVar[bool] = True
     step_limit: ClassVar[str] = "max_iter"  # the parameter that limits the steps of a descent
+    continues_path: ClassVar[bool] = True  # whether a strength begins with the solution of the stronger one before it
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"alpha": ALPHAS}
 
     alpha: float = 1.0
@@ -162,12 +163,14 @@ class DescentRanker(PathRanker, LinearModelRanker, ConvergentRanker):
         problem = LinearProblem.of(self._objective(measure), train, valid, measure, self.scale, backend)
         if problem.risk.is_sampled:
             return self._fit_sampled(strengths, TrainingData(train, valid, measure, self.scale, backend), deadline)
-        w = self._begin(problem, train, backend)
-        center = self._center(w)
+        start = self._begin(problem, train, backend)
+        w, center = start, self._center(start)
         results: dict[int, FitResult] = {}
         order = sorted(range(len(strengths)), key=lambda at: -strengths[at])
         preconditioner = Preconditioner()
         for at in progress.track(order, "values of alpha", len(order)):  # from a large one, whose solution is known
+            if not self.continues_path:  # so that a fit is the same alone and along a path
+                w, preconditioner = start, Preconditioner()
             results[at], w = self._descend(problem, w, L2Penalty(strengths[at], center), preconditioner, deadline)
         return [results[at] for at in range(len(strengths))]
 

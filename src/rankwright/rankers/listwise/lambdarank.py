@@ -10,10 +10,6 @@ from rankwright.data.queries import Queries
 from rankwright.measures import Measure
 from rankwright.objectives.base import Objective
 from rankwright.objectives.swap_lambdas import Lambdas
-from rankwright.optimisers.descent import L2Penalty
-from rankwright.optimisers.preconditioner import Preconditioner
-from rankwright.optimisers.rounds import Deadline
-from rankwright.rankers.base import FitResult
 from rankwright.rankers.input_checks import check_whole
 from rankwright.rankers.listwise.descent_ranker import DescentRanker, LinearProblem, adapt_for_training
 from rankwright.rankers.networks.network_ranker import NetworkRanker
@@ -70,6 +66,7 @@ class LambdaRank(DescentRanker, NetworkRanker):
 
     keeps_last: ClassVar[bool] = False
     step_limit: ClassVar[str] = "max_inner_iter"
+    continues_path: ClassVar[bool] = False
 
     def _objective(self, measure: Measure) -> Objective:
         check_whole("max_iter", self.max_iter, least=1)
@@ -78,14 +75,3 @@ class LambdaRank(DescentRanker, NetworkRanker):
 
     def _begin(self, problem: LinearProblem, train: Queries, backend: Backend) -> Floats:
         return problem.regression(train, self.scale, backend)
-
-    def _descend(
-        self,
-        problem: LinearProblem,
-        start: Floats,
-        penalty: L2Penalty,
-        preconditioner: Preconditioner,
-        deadline: Deadline,
-    ) -> tuple[FitResult, Floats]:
-        # from the same start and with its own preconditioner, so that a fit is the same alone and along a path
-        return super()._descend(problem, start, penalty, Preconditioner(), deadline)[0], start

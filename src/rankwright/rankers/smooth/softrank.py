@@ -13,9 +13,6 @@ from rankwright.objectives.base import Objective
 from rankwright.objectives.noisy_objectives import SIGMA, NoisyRanks
 from rankwright.objectives.pointwise_objectives import Squares
 from rankwright.objectives.smooth_objectives import check_sigma
-from rankwright.optimisers.descent import L2Penalty
-from rankwright.optimisers.preconditioner import Preconditioner
-from rankwright.optimisers.rounds import Deadline
 from rankwright.rankers.base import FitResult
 from rankwright.rankers.input_checks import check_whole
 from rankwright.rankers.listwise.descent_ranker import HIGHEST, DescentRanker, LinearProblem
@@ -85,6 +82,7 @@ class SoftRank(DescentRanker, NetworkRanker):
     tol: float = 1e-5
     max_iter: int = 200
 
+    continues_path: ClassVar[bool] = False
     default_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "sigma": (0.1, 0.3, 1.0),
         "alpha": (0.1, 1.0, 10.0, 100.0),
@@ -132,17 +130,6 @@ class SoftRank(DescentRanker, NetworkRanker):
         regression = Phase(Squares(factor), n_epochs // 4, {"sigma": None}, free=True)
         noisy = Phase(self._objective(measure), n_epochs - n_epochs // 4, {"sigma": self.sigma}, centers=True)
         return [regression, noisy] if regression.n_epochs else [noisy]
-
-    def _descend(
-        self,
-        problem: LinearProblem,
-        start: Floats,
-        penalty: L2Penalty,
-        preconditioner: Preconditioner,
-        deadline: Deadline,
-    ) -> tuple[FitResult, Floats]:
-        # from the same start and with its own preconditioner, so that a fit is the same alone and along a path
-        return super()._descend(problem, start, penalty, Preconditioner(), deadline)[0], start
 
 
 def _find_target(measure: Measure) -> Measure:
