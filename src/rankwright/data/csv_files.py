@@ -67,8 +67,9 @@ class CsvFile(TableFile):
     def _guess_kinds(self, head: bytes) -> dict[str, ColumnKind]:
         """Return the kinds of the columns, by the first rows."""
         pa = require("pyarrow")
+        serial = self._csv.ReadOptions(use_threads=False)  # a process that ends while Arrow starts threads may abort
         with self._explain(None):
-            table = self._csv.read_csv(pa.BufferReader(head), parse_options=self._parse_options())
+            table = self._csv.read_csv(pa.BufferReader(head), read_options=serial, parse_options=self._parse_options())
         kinds = {}
         for name, column in zip(self._header, table.columns, strict=True):
             tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null)
