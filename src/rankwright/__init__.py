@@ -68,6 +68,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.basics.errors import StoreWarning as StoreWarning
     from rankwright.basics.errors import TrialWarning as TrialWarning
     from rankwright.basics.errors import UnnamedFeaturesWarning as UnnamedFeaturesWarning
+    from rankwright.data.click_counts import ClickCounts as ClickCounts
     from rankwright.data.conversion import convert as convert
     from rankwright.data.distributed_queries import DistributedQueries as DistributedQueries
     from rankwright.data.document_pools import read_trec as read_trec
