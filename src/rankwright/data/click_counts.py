@@ -11,6 +11,8 @@ import numpy as np
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 
+CLICK_ARRAYS = ("indptr", "position", "n_shown", "n_clicked", "n_lists", "examination")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClickCounts:
