@@ -69,6 +69,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.basics.errors import StoreWarning as StoreWarning
     from rankwright.basics.errors import TrialWarning as TrialWarning
     from rankwright.basics.errors import UnnamedFeaturesWarning as UnnamedFeaturesWarning
+    from rankwright.data.click_counts import ClickCounts as ClickCounts
     from rankwright.data.click_findings import ClickFinding as ClickFinding
     from rankwright.data.click_log import ClickLog as ClickLog
     from rankwright.data.click_simulation import simulate_clicks as simulate_clicks
