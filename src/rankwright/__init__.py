@@ -71,7 +71,10 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.basics.errors import UnnamedFeaturesWarning as UnnamedFeaturesWarning
     from rankwright.data.click_counts import ClickCounts as ClickCounts
     from rankwright.data.click_findings import ClickFinding as ClickFinding
+    from rankwright.data.click_grades import ClickGrades as ClickGrades
+    from rankwright.data.click_grades import grade_clicks as grade_clicks
     from rankwright.data.click_log import ClickLog as ClickLog
+    from rankwright.data.click_queries import make_click_queries as make_click_queries
     from rankwright.data.click_simulation import simulate_clicks as simulate_clicks
     from rankwright.data.conversion import convert as convert
     from rankwright.data.distributed_queries import DistributedQueries as DistributedQueries

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rankwright.basics.array_types import Ints
+from rankwright.basics.array_types import Floats, Ints
 
 _WIDEST_KEY = 1 << 62
 
@@ -79,3 +80,8 @@ def _sort_keys(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
     ordered = [each[order] for each in keys]
     is_first[1:] = np.logical_or.reduce([each[1:] != each[:-1] for each in ordered])
     return order, is_first
+
+
+def sum_by(index: Ints, values: NDArray[Any], size: int) -> Floats:
+    """Return the sums of values with the same index, for each index below ``size``."""
+    return np.asarray(np.bincount(index, weights=values, minlength=size), dtype=np.float64)

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.html_tables import format_html_table
-from rankwright.data.click_cells import ClickCells, add_up_cells
+from rankwright.data.click_cells import ClickCells, add_up_cells, sum_by
 from rankwright.data.click_findings import ClickFinding
 from rankwright.data.examination import Examination
 
 if TYPE_CHECKING:
+    from rankwright.data.click_grades import ClickGrades
     from rankwright.data.queries import Queries
 
 _SHOWN = 10  # positions in the text
@@ -117,8 +118,8 @@ class ClickLog:
     def count_positions(self) -> tuple[Floats, Floats]:
         """Return the impressions and the clicks at positions 1, 2, ..."""
         size = self.n_positions
-        shown = np.bincount(self.position - 1, self.n_shown, size)
-        return shown, np.bincount(self.position - 1, self.n_clicked, size)
+        shown = sum_by(self.position - 1, self.n_shown, size)
+        return shown, sum_by(self.position - 1, self.n_clicked, size)
 
     def __repr__(self) -> str:
         counts = f"{len(self):,} queries, {self.n_pairs:,} documents, {int(self.n_shown.sum()):,} impressions"
@@ -144,7 +145,7 @@ class ClickLog:
         table = format_html_table(repr(self), header, rows)
         if not self.findings:
             return table
-        found = [[each.kind, each.count, each.text, each.way_out] for each in self.findings]
+        found: list[list[Any]] = [[each.kind, each.count, each.text, each.way_out] for each in self.findings]
         return table + "\n" + format_html_table("Findings", ("kind", "count", "what", "way out"), found)
 
     def to_json(self) -> dict[str, Any]:
@@ -162,9 +163,15 @@ class ClickLog:
             "findings": [each.to_json() for each in self.findings],
         }
 
+    def grade(self, kind: str = "coec", **options: Any) -> ClickGrades:
+        """Compare the clicks of each document with those expected of it: see :func:`rankwright.grade_clicks`."""
+        from rankwright.data.click_grades import grade_clicks  # it imports this module
+
+        return grade_clicks(self, kind, **options)
+
     def to_queries(self, features: Any = None, **options: Any) -> Queries:
-        """Return the documents as queries whose grades are made of the clicks: see :func:`make_click_queries`."""
-        from rankwright.data.click_grades import make_click_queries
+        """Return the documents with grades made of the clicks: see :func:`rankwright.make_click_queries`."""
+        from rankwright.data.click_queries import make_click_queries  # it imports this module
 
         return make_click_queries(self, features, **options)
 

@@ -102,7 +102,7 @@ def simulate_clicks(
     >>> queries = make_queries(50, random_state=0)
     >>> log = simulate_clicks(queries, queries.X[:, 0], n_sessions=10_000, random_state=0)
     >>> log
-    ClickLog(50 queries, 496 documents, 99,246 impressions, 8,948 clicks)
+    ClickLog(50 queries, 497 documents, 99,427 impressions, 6,690 clicks)
     >>> log.truth.examination.probability[:3].round(3).tolist()
     [1.0, 0.5, 0.333]
     """
