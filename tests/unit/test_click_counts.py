@@ -126,7 +126,7 @@ def test_equal_documents_with_other_clicks_are_sorted_the_same_whatever_their_or
         ({"position": [1, 1.5, 2]}, "whole numbers"),
         ({"n_clicked": [1, 2, 11]}, "11 clicks in 10 impressions"),
         ({"n_shown": [10, np.nan, 10]}, "n_shown has a wrong value"),
-        ({"examination": [1.0, 1.5]}, "examination 1.5; expected probabilities"),
+        ({"examination": [1.0, -0.5]}, "examination has a wrong value"),
     ],
 )
 def test_wrong_counts_are_refused(wrong, message):
