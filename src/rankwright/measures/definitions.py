@@ -314,7 +314,7 @@ def check_click_options(name: str, dialect: object, options: Mapping[str, object
     if asked and not allowed:
         raise InputError(
             f"{name} has no form that is estimated from clicks: it is no sum over documents. "
-            f"{_CLICKS_INSTEAD.get(name, 'ndcg')}(clicks=ips) is one"
+            f"{_CLICKS_INSTEAD.get(name, 'ndcg(clicks=ips)')} is one"
         )
     if estimator == "none":
         if asked:
@@ -334,7 +334,8 @@ def check_click_options(name: str, dialect: object, options: Mapping[str, object
     return {"gain": "linear"} if "gain" in DEFINITIONS[name].options else {}
 
 
-_CLICKS_INSTEAD = {"rr": "dcg(discount=reciprocal)", "err": "dcg(discount=reciprocal)", "wta": "p@1"}
+_RECIPROCAL = "dcg(discount=reciprocal,clicks=ips)"  # the sum of the reciprocal ranks of relevant documents
+_CLICKS_INSTEAD = {"rr": _RECIPROCAL, "err": _RECIPROCAL, "wta": "p@1(clicks=ips)"}
 
 
 def resolve_dialect(dialect: str, name: str, k: int | None) -> tuple[int | None, dict[str, str | float | int]]:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwright.basics.errors import InputError
 from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
 from rankwright.basics.optional_imports import require
 from rankwright.data.categories import list_categorical
 from rankwright.data.queries import Queries
