@@ -75,6 +75,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.data.click_grades import grade_clicks as grade_clicks
     from rankwright.data.click_log import ClickLog as ClickLog
     from rankwright.data.click_queries import make_click_queries as make_click_queries
+    from rankwright.data.click_reading import read_clicks as read_clicks
     from rankwright.data.click_simulation import simulate_clicks as simulate_clicks
     from rankwright.data.conversion import convert as convert
     from rankwright.data.distributed_queries import DistributedQueries as DistributedQueries

@@ -100,8 +100,7 @@ def make_click_queries(
         found = grade_clicks(log, grades, prior=prior, examination=examination, max_position=max_position)
         y[shown > 0] = found.cut(cuts)
     if features is None:
-        pairs = np.flatnonzero(usable)
-        return _make_bare_queries(log, pairs, y, cells, examination, has_grades=grades is not None)
+        return _make_bare_queries(log, np.flatnonzero(usable), y, cells, examination, has_grades=grades is not None)
     source = _read_features(features, qid, docid)
     rows, pairs = _join_pairs(log, source, usable, shown)
     joined = Queries.from_arrays(
