@@ -33,6 +33,7 @@ _SUBMODULES = {"plot"}  # modules that are reached as rw.plot, and are no names 
 _OWN = {*globals(), "_OWN"}
 
 if TYPE_CHECKING or not _MODULES:
+    from rankwright.analysis.clicks.examination_estimate import estimate_examination as estimate_examination
     from rankwright.analysis.diagnosis import Diagnosis as Diagnosis
     from rankwright.analysis.diagnosis import Explanation as Explanation
     from rankwright.analysis.diagnosis import diagnose as diagnose

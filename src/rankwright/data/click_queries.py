@@ -182,6 +182,15 @@ def _find_positions(log: ClickLog, cells: Ints) -> Ints:
     return positions
 
 
+def join_features(
+    log: ClickLog, features: Any, *, qid: str | None = None, docid: str | None = None
+) -> tuple[Queries, Ints, Ints]:
+    """Return features as a data set, its rows that were shown, and the pair of each; name what is not joined."""
+    source = _read_features(features, qid, docid)
+    shown = sum_by(log.cell_pair, log.n_shown, log.n_pairs)
+    return source, *_join_pairs(log, source, shown > 0, shown)
+
+
 def _read_features(features: Any, qid: str | None, docid: str | None) -> Queries:
     """Return features as a data set; raise InputError if it has no document ids or is on other machines."""
     if isinstance(features, Queries):
