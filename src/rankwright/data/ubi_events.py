@@ -169,8 +169,8 @@ def _add_records(parts: RecordParts, records: Iterator[tuple[Any, ...]]) -> None
 
 def _read_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the place and the object of each line of a file; of hits of a search their source."""
-    with open_text(path) as stream:
-        for number, line in enumerate(io.BufferedReader(stream), 1):
+    with open_text(path) as stream, io.BufferedReader(stream) as lines:
+        for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             place = f"{path}:{number}"
