@@ -18,7 +18,7 @@ from rankwright.basics.optional_imports import require
 
 _N_POSITIONS, _N_QUERIES, _N_DOCS = 10, 50_000, 500_000
 _CHUNK = 50_000  # sessions that are written at a time
-_PEAK = "from benchmarks.clicks import print_peak; import sys; print_peak(*sys.argv[1:])"
+_PEAK = "from benchmarks.click_logs import print_peak; import sys; print_peak(*sys.argv[1:])"
 
 
 def write_log(folder: Path, n_impressions: int) -> tuple[Path, Path]:
