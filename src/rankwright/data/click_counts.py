@@ -11,6 +11,8 @@ import numpy as np
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 
+CLICK_ARRAYS = ("indptr", "position", "n_shown", "n_clicked", "n_lists", "examination")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClickCounts:
@@ -32,7 +34,7 @@ class ClickCounts:
     n_lists : array of shape (n_queries,)
         Result lists that were shown for each query.
     examination : array of shape (n_positions,)
-        The probability that a user looks at position 1, 2, and so on.
+        The probability that a user looks at position 1, 2, and so on; or its ratio to that of position 1.
 
     Examples
     --------
@@ -67,8 +69,6 @@ class ClickCounts:
                 f"clicks: {self.n_clicked[cell]:g} clicks in {self.n_shown[cell]:g} impressions of a document; "
                 "expected the number of impressions in which it was clicked"
             )
-        if (self.examination > 1.0).any():
-            raise InputError(f"clicks: examination {self.examination.max():g}; expected probabilities from 0 to 1")
 
     def __repr__(self) -> str:
         shown, clicked = self.n_shown.sum(), self.n_clicked.sum()

@@ -490,6 +490,11 @@ class Queries:
         """Return all queries in another order; ``rows`` are their rows of ``grouped()``, those of each adjacent."""
         return self._part(rows, np.concatenate([[0], np.cumsum(self.sizes[queries])]), queries)
 
+    def reorder_labels(self, rows: Ints) -> Queries:
+        """Return the grades and clicks of rows that are sorted anew within each query, without features and ids."""
+        clicks = None if self._clicks is None else self._clicks.take(rows, slice(None))
+        return self.replace(X=self._X[:, :0], y=self._grades[rows], docid=None, position=None, clicks=clicks)
+
     def slice(self, start: int, stop: int) -> Queries:
         """Return the queries ``start`` to ``stop``, whose rows must be adjacent, sharing memory."""
         indptr = self.indptr

@@ -22,11 +22,14 @@ from rankwright.kernels.measures.measure_values import (
     compute_swap_deltas,
     rank_and_sum,
 )
+from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.measures.base import Measure, PreparedMeasure
+from rankwright.measures.click_relevance import ClickRelevance, estimate_relevance
 from rankwright.measures.definitions import (
     DEFINITIONS,
     MAX_GRADE,
     Definition,
+    check_click_options,
     check_cut_off,
     check_option,
     resolve_dialect,
@@ -67,6 +70,12 @@ class TableMeasure(Measure):
         The highest grade of ERR's (2^l - 1) / 2^max.
     p : float
         The persistence of RBP.
+    clicks : "none", "naive", "ips", "snips" or "coec"
+        How the relevance of documents is estimated from clicks, in place of grades (``docs/click-measures.md``).
+    clip : float
+        The largest weight of a click, 1 / examination, for ``ips`` and ``snips``.
+    floor : float
+        The least that NDCG from clicks divides by.
     """
 
     has_arrays: ClassVar[bool] = True
@@ -83,13 +92,18 @@ class TableMeasure(Measure):
     ties: str = "pessimistic"
     max: int | str = 4
     p: float = 0.8
+    clicks: str = "none"
+    clip: float = math.inf
+    floor: float = 0.0
 
     @classmethod
     def of(cls, name: str, k: int | None = None, **options: object) -> Self:
         """Build a measure and check its options: Python values, or the text of a measure's name."""
         k = check_cut_off(name, k)
         dialect = options.pop("dialect", None)
-        known = DEFINITIONS[name].options
+        known = DEFINITIONS[name].options + DEFINITIONS[name].click_options
+        if options.keys() & {"clicks", "clip", "floor"}:
+            options = options | check_click_options(name, dialect, {o: check_option(o, v) for o, v in options.items()})
         for option in options:
             if option not in known:
                 raise InputError(f"{name} has no option {quote(option)}; it has {', '.join((*known, 'dialect'))}")
@@ -102,11 +116,13 @@ class TableMeasure(Measure):
     def __str__(self) -> str:
         definition = DEFINITIONS[self.name]
         defaults: dict[str, Any] = {f.name: f.default for f in fields(self)}
+        if self.is_from_clicks:
+            defaults["gain"] = "linear"
         parts = []
         if self.dialect is not None:
             defaults |= resolve_dialect(self.dialect, self.name, self.k)[1]
             parts = [f"dialect={self.dialect}"]
-        for option in definition.options:
+        for option in definition.options + definition.click_options:
             value = getattr(self, option)
             if value != defaults[option]:
                 parts.append(f"{option}={str(value).removesuffix('.0')}")
@@ -125,7 +141,12 @@ class TableMeasure(Measure):
 
     def for_upper_bounds(self) -> TableMeasure:
         """Return the measure with ties broken pessimistically, and 1 / log2(1 + rank) in place of LETOR's discount."""
-        return replace(self, ties="pessimistic", discount="log2")
+        return replace(self, ties="pessimistic", discount="log2" if self.discount == "letor" else self.discount)
+
+    @property
+    def is_from_clicks(self) -> bool:
+        """Whether the relevance of documents is estimated from clicks."""
+        return self.clicks != "none"
 
     @property
     def _definition(self) -> Definition:
@@ -135,7 +156,7 @@ class TableMeasure(Measure):
     @property
     def is_normalised(self) -> bool:
         """Whether the values lie between 0 and 1."""
-        return self._definition.is_normalised
+        return self._definition.is_normalised and (not self.is_from_clicks or self.name in ("ndcg", "recall"))
 
     @property
     def family(self) -> str:
@@ -191,16 +212,45 @@ class TableMeasure(Measure):
 
         Documents that no run retrieved count in norms, and in whether a query has a relevant document.
         """
+        if self.is_from_clicks:
+            return self._prepare_from_clicks(queries)
         judged, is_row = queries.with_unretrieved()
         self._check_grades(judged.y)
         return self.with_max_grade(float(judged.y.max()))._prepare(queries, judged, is_row)
+
+    def label(self, queries: Queries) -> Queries:
+        """Return the queries with the relevance that is estimated from clicks in place of their grades."""
+        if not self.is_from_clicks:
+            return queries
+        grouped = queries.grouped()
+        relevance = estimate_relevance(grouped, self.clicks, self.clip, str(self)).compute_relevance(grouped)
+        return queries.replace(y=queries.restore(relevance), unretrieved=None)
+
+    def _prepare_from_clicks(self, queries: Queries) -> PreparedTableMeasure:
+        """Compute gains, discounts and norms by the estimated relevance."""
+        estimate = estimate_relevance(queries, self.clicks, self.clip, str(self))
+        labelled = queries.replace(y=estimate.compute_relevance(queries), unretrieved=None)
+        prepared = self._prepare(labelled, labelled, None)
+        return replace(prepared, estimate=estimate, norm_slope=self._find_norm_slope(prepared.arrays))
+
+    def _find_norm_slope(self, arrays: MeasureArrays) -> Floats | None:
+        """Return the derivative of each query's norm by the gain of each document; None where it is constant."""
+        if self.name == "recall":
+            return np.ones(len(arrays.gain))
+        if self.name != "ndcg":
+            return None
+        query = np.repeat(np.arange(len(arrays.indptr) - 1), np.diff(arrays.indptr))
+        ideal = spread_discounts(np.lexsort((-arrays.gain, query)), arrays)
+        has_floor = arrays.scale * self.floor > 1.0 - 1e-12  # the norm is the floor
+        return np.where(has_floor[query], 0.0, ideal)
 
     def _prepare(self, queries: Queries, judged: Queries, is_row: NDArray[np.bool_] | None) -> PreparedTableMeasure:
         definition, n = self._definition, len(queries)
         gain = definition.gains(self, judged)
         discount = tabulate_discounts(self.discount_function, int(judged.sizes.max()))
         arrays = MeasureArrays(judged.indptr, gain, discount, np.ones(n), np.zeros(n), definition.u, definition.v)
-        relevant = judged.y >= self.rel if "rel" in definition.options else judged.y > 0
+        is_binary = "rel" in definition.options and not self.is_from_clicks
+        relevant = judged.y >= self.rel if is_binary else judged.y > 0
         has_relevant = np.logical_or.reduceat(relevant, judged.indptr[:-1])
         norm = definition.norm(self, arrays, queries.sizes)
         has_relevant &= norm > 1e-300  # grades so small that their gains vanish count as irrelevant
@@ -250,6 +300,8 @@ class PreparedTableMeasure(PreparedMeasure):
     arrays: MeasureArrays
     ties: str
     tie_keys: Floats
+    estimate: ClickRelevance | None = None  # where the gains are estimated from clicks
+    norm_slope: Floats | None = None
 
     @property
     def is_counted(self) -> NDArray[np.bool_]:
@@ -262,6 +314,32 @@ class PreparedTableMeasure(PreparedMeasure):
             compute_averaged_values(self.arrays, order, scores, start, stop, out)
         else:
             compute_ranked_values(self.arrays, order, start, stop, out)
+
+    def compute_click_variances(self, scores: Floats) -> Floats | None:
+        """Return the variance of each query's value by the clicks alone; None if no clicks are in it.
+
+        The value is a function of independent binomial counts, which is taken as linear about the counts found.
+        """
+        if self.estimate is None:
+            return None
+        a, sizes = self.arrays, np.diff(self.indptr)
+        query, order = np.repeat(np.arange(len(sizes)), sizes), np.arange(len(scores))
+        keys = self.sort_keys(scores)
+        sort_rows(keys, self.tie_keys, self.indptr, 0, len(sizes), order)
+        slope = spread_discounts(order, a)
+        if self.ties == "average":
+            _, tied = np.unique(np.column_stack([query, keys]), axis=0, return_inverse=True)
+            slope = (np.bincount(tied.ravel(), slope) / np.bincount(tied.ravel()))[tied.ravel()]
+        sums = np.add.reduceat(slope * a.gain, self.indptr[:-1])
+        if self.norm_slope is not None:
+            slope = slope - (sums * a.scale)[query] * self.norm_slope
+        slope = slope * a.scale[query]
+        total = self.estimate.total
+        if total is not None:
+            sums = np.add.reduceat(slope * a.gain, self.indptr[:-1])
+            slope = np.divide(slope - sums[query], total[query], out=np.zeros(len(query)), where=total[query] > 0)
+        variances: Floats = np.add.reduceat(slope**2 * self.estimate.variance, self.indptr[:-1])
+        return variances
 
     @property
     def is_constant(self) -> NDArray[np.bool_]:
@@ -310,6 +388,15 @@ class PreparedTableMeasure(PreparedMeasure):
         deltas = np.empty_like(by_rank)
         deltas[np.ix_(order, order)] = by_rank * a.scale[query]
         return deltas
+
+
+def spread_discounts(order: Ints, arrays: MeasureArrays) -> Floats:
+    """Return the discount of each document when the documents of each query are in this order."""
+    rank = np.arange(len(order)) - np.repeat(arrays.indptr[:-1], np.diff(arrays.indptr))
+    depth = len(arrays.discount)
+    discounts = np.empty(len(order))
+    discounts[order] = np.where(rank < depth, arrays.discount[np.minimum(rank, depth - 1)], 0.0)
+    return discounts
 
 
 def slice_arrays(arrays: MeasureArrays, start: int, stop: int) -> MeasureArrays:
