@@ -20,6 +20,7 @@ from rankwright.data.click_cells import sum_by
 from rankwright.data.click_log import ClickLog
 from rankwright.data.click_queries import join_features
 from rankwright.data.examination import Examination
+from rankwright.data.queries import Queries
 
 METHODS = ("auto", "swaps", "harvesting", "em")
 _MOST_UNEQUAL = 1.2  # times as many impressions at one position of a shuffled group as at another
@@ -30,6 +31,8 @@ def estimate_examination(
     method: Literal["auto", "swaps", "harvesting", "em"] = "auto",
     *,
     features: Any = None,
+    qid: str | None = None,
+    docid: str | None = None,
     max_position: int | None = None,
     confidence: float = 0.95,
 ) -> Examination:
@@ -49,6 +52,8 @@ def estimate_examination(
         from ``features`` or as a number per document. ``"auto"`` takes the first of them that the log allows.
     features : Queries, data frame or path, optional
         For ``"em"``: features that relevance is a function of, joined by query and document.
+    qid, docid : str, optional
+        The columns of the query ids and document ids in a table of features.
     max_position : int, optional
         Leave out impressions below this position.
     confidence : float
@@ -77,7 +82,7 @@ def estimate_examination(
         raise InputError(f"max_position={max_position!r}; expected at least 1")
     n = min(log.n_positions, max_position or log.n_positions)
     chosen = _choose_method(log, n, has_features=features is not None) if method == "auto" else method
-    reason = f"chosen because {_REASONS[chosen]}" if method == "auto" else _REASONS[chosen]
+    reason = f"chosen because {_REASONS[chosen]}" if method == "auto" else f"{chosen}, as asked for"
     if chosen == "swaps":
         strata = _list_swaps(log, n)
         if not len(strata.stratum):
@@ -95,7 +100,8 @@ def estimate_examination(
         reason += f"; positions differ for {names}, and must not depend on what the user wanted"
     else:
         strata = _list_documents(log, n)
-        estimate, used, note = _estimate_by_regression(log, strata, features, n, confidence)
+        joined = None if features is None else join_features(log, features, qid=qid, docid=docid)
+        estimate, used, note = _estimate_by_regression(log, strata, joined, n, confidence)
         strata, reason = used, reason + note
     found = _make_examination(estimate, strata, chosen, reason, n, confidence)
     unknown = np.flatnonzero(np.isnan(found.probability)) + 1
@@ -170,10 +176,10 @@ def _check_swaps(log: ClickLog, strata: PositionStrata, n: int) -> None:
 
 
 def _estimate_by_regression(
-    log: ClickLog, strata: PositionStrata, features: Any, n: int, confidence: float
+    log: ClickLog, strata: PositionStrata, joined: tuple[Queries, Ints, Ints] | None, n: int, confidence: float
 ) -> tuple[PositionEstimate, PositionStrata, str]:
     """Return the estimate with relevance, the cells it is made of, and what it rests on."""
-    if features is None:
+    if joined is None:
         comparable = keep_comparable(strata)
         if not len(comparable.stratum):
             raise InputError(f"each document was shown at one position only, and there are no features=. {_WAYS_OUT}")
@@ -181,7 +187,7 @@ def _estimate_by_regression(
         used = comparable._replace(stratum=stratum)
         note = "; relevance is a number for each document, which is biased where documents have few impressions"
         return estimate_with_relevance(used, n, None, confidence), used, note
-    source, rows, pairs = join_features(log, features)
+    source, rows, pairs = joined
     place = np.full(log.n_pairs, -1, np.int64)
     place[pairs] = np.arange(len(pairs))
     known = place[strata.stratum] >= 0
