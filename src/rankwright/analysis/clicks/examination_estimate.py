@@ -116,7 +116,7 @@ def estimate_examination(
 
 
 _REASONS = {
-    "swaps": "the log has positions whose documents were in random order, which needs no other assumption",
+    "swaps": "the log has positions whose documents were in random order, so that they differ by position alone",
     "harvesting": "documents were shown at several positions for the same query",
     "em": "nothing moves documents between positions, so that relevance is estimated as well",
 }
