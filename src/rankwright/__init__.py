@@ -33,6 +33,7 @@ _SUBMODULES = {"plot"}  # modules that are reached as rw.plot, and are no names 
 _OWN = {*globals(), "_OWN"}
 
 if TYPE_CHECKING or not _MODULES:
+    from rankwright.analysis.clicks.examination_estimate import estimate_examination as estimate_examination
     from rankwright.analysis.diagnosis import Diagnosis as Diagnosis
     from rankwright.analysis.diagnosis import Explanation as Explanation
     from rankwright.analysis.diagnosis import diagnose as diagnose
@@ -75,6 +76,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.data.click_grades import grade_clicks as grade_clicks
     from rankwright.data.click_log import ClickLog as ClickLog
     from rankwright.data.click_queries import make_click_queries as make_click_queries
+    from rankwright.data.click_reading import read_clicks as read_clicks
     from rankwright.data.click_simulation import simulate_clicks as simulate_clicks
     from rankwright.data.conversion import convert as convert
     from rankwright.data.distributed_queries import DistributedQueries as DistributedQueries

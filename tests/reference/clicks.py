@@ -1,60 +1,94 @@
-"""Relevance estimated from clicks and measures of it, straight from their definitions, for one query."""
+"""Slow twins of what is made of click logs, from the definitions."""
 
 from __future__ import annotations
 
-from itertools import product
-from math import comb, inf
+import itertools
 
-from tests.reference.measures import discount
-
-
-def relevance(documents, estimator, examination=(), clip=inf):
-    """The estimated relevance of each document; a document is a list of cells (position, shown, clicked)."""
-    found = []
-    for cells in documents:
-        if estimator == "naive":
-            above, below = sum(c for _, _, c in cells), sum(n for _, n, _ in cells)
-        elif estimator == "coec":
-            above = sum(c for k, _, c in cells if examination[k - 1] > 0)
-            below = sum(n * examination[k - 1] for k, n, _ in cells)
-        else:
-            seen = [cell for cell in cells if examination[cell[0] - 1] > 0]
-            above = sum(c / max(examination[k - 1], 1.0 / clip) for k, _, c in seen)
-            below = sum(n for _, n, _ in seen)
-        found.append(above / below if below else 0.0)
-    if estimator == "snips":
-        total = sum(found)
-        return [each / total if total else 0.0 for each in found]
-    return found
+import numpy as np
+from scipy.optimize import minimize
 
 
-def dcg(ranked, k=None, kind="log2"):
-    return sum(r * discount(i, kind) for i, r in enumerate(ranked[:k], 1))
+def coec(cells: list[tuple[str, str, int, int, int]], prior: float, theta=None) -> dict[tuple[str, str], float]:
+    """Clicks over expected clicks of cells (query, document, position, shown, clicked)."""
+    value = {}
+    total = sum(cell[4] for cell in cells)
+    looked = sum(cell[3] * theta[cell[2] - 1] for cell in cells) if theta is not None else 0.0
+    for query, doc in {cell[:2] for cell in cells}:
+        clicks = expected = 0.0
+        for cell in cells:
+            if cell[:2] != (query, doc):
+                continue
+            clicks += cell[4]
+            if theta is not None:
+                expected += cell[3] * theta[cell[2] - 1] * total / looked
+                continue
+            same = [other for other in cells if other[2] == cell[2]]
+            expected += cell[3] * sum(other[4] for other in same) / sum(other[3] for other in same)
+        value[query, doc] = (clicks + prior) / (expected + prior)
+    return value
 
 
-def ndcg(ranked, k=None, floor=0.0):
-    norm = max(dcg(sorted(ranked, reverse=True), k), floor)
-    return dcg(ranked, k) / norm if any(ranked) else 0.0
+def conditional_likelihood(cells: list[tuple[int, int, int, int]], log_theta: np.ndarray) -> float:
+    """The log probability of the positions of clicks given their number, of cells (stratum, position, shown, clicked)."""
+    value = 0.0
+    for stratum in {cell[0] for cell in cells}:
+        own = [cell for cell in cells if cell[0] == stratum]
+        weight = sum(shown * np.exp(log_theta[position - 1]) for _, position, shown, _ in own)
+        for _, position, shown, clicked in own:
+            value += clicked * np.log(shown * np.exp(log_theta[position - 1]) / weight)
+    return value
 
 
-#: By the name of the measure without clicks: the function of the relevance in ranked order.
-BY_NAME = {
-    "dcg": dcg,
-    "dcg@2": lambda r: dcg(r, 2),
-    "dcg@2(discount=reciprocal)": lambda r: dcg(r, 2, "reciprocal"),
-    "ndcg@2": lambda r: ndcg(r, 2),
-    "ndcg": ndcg,
-    "ndcg@2(floor=0.7)": lambda r: ndcg(r, 2, 0.7),
-    "p@2": lambda r: sum(r[:2]) / 2,
-    "recall@2": lambda r: sum(r[:2]) / sum(r) if any(r) else 0.0,
-    "rbp": lambda r: 0.2 * sum(0.8**i * each for i, each in enumerate(r)),
-}
+def maximise_conditional_likelihood(cells: list[tuple[int, int, int, int]], n: int) -> np.ndarray:
+    """The examination of positions 1 to n, relative to position 1."""
+
+    def loss(x):
+        return -conditional_likelihood(cells, np.concatenate([[0.0], x]))
+
+    return np.exp(np.concatenate([[0.0], minimize(loss, np.zeros(n - 1), method="BFGS", options={"gtol": 1e-7}).x]))
 
 
-def outcomes(shown, chances):
-    """All numbers of clicks of cells, with their probability, where clicks are independent."""
-    for clicks in product(*(range(n + 1) for n in shown)):
-        probability = 1.0
-        for n, c, chance in zip(shown, clicks, chances, strict=True):
-            probability *= comb(n, c) * chance**c * (1 - chance) ** (n - c)
-        yield clicks, probability
+def all_pairs(cells: list[tuple[int, int, int, int]], n: int) -> np.ndarray:
+    """All-pairs intervention harvesting (Agarwal et al., 2019), of cells (document, position, shown, clicked).
+
+    Each document that was shown at two positions counts once for them, with its click rates there.
+    """
+    by_doc: dict[int, dict[int, tuple[int, int]]] = {}
+    for doc, position, shown, clicked in cells:
+        old = by_doc.setdefault(doc, {}).get(position, (0, 0))
+        by_doc[doc][position] = (old[0] + shown, old[1] + clicked)
+    clicks, skips = np.zeros((n, n)), np.zeros((n, n))
+    for counts in by_doc.values():
+        for one, other in itertools.permutations(counts, 2):
+            rate = counts[one][1] / counts[one][0]
+            clicks[one - 1, other - 1] += rate
+            skips[one - 1, other - 1] += 1.0 - rate
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if clicks[i, j] + skips[i, j] > 0]
+
+    def loss(x):
+        theta, relevance = 1 / (1 + np.exp(-x[:n])), 1 / (1 + np.exp(-x[n:]))
+        value = 0.0
+        for r, (i, j) in zip(relevance, pairs, strict=True):
+            for a, b in ((i, j), (j, i)):
+                chance = min(theta[a] * r, 1 - 1e-12)
+                value -= clicks[a, b] * np.log(chance) + skips[a, b] * np.log1p(-chance)
+        return value
+
+    found = minimize(loss, np.zeros(n + len(pairs)), method="L-BFGS-B", options={"maxiter": 2_000}).x[:n]
+    theta = 1 / (1 + np.exp(-found))
+    return theta / theta[0]
+
+
+def regression_em(cells: list[tuple[int, int, int, int]], n: int, n_docs: int, n_iter: int = 3_000) -> np.ndarray:
+    """Regression-EM (Wang et al., 2018) with a relevance for each document, of cells (document, position, shown, clicked)."""
+    doc, position, shown, clicked = np.array(cells).T
+    place = position - 1
+    theta, relevance = np.full(n, 0.5), np.full(n_docs, 0.5)
+    for _ in range(n_iter):
+        both = theta[place] * relevance[doc]
+        examined = theta[place] * (1 - relevance[doc]) / (1 - both)  # given that there was no click
+        relevant = relevance[doc] * (1 - theta[place]) / (1 - both)
+        skipped = shown - clicked
+        theta = np.bincount(place, clicked + skipped * examined, n) / np.bincount(place, shown, n)
+        relevance = np.bincount(doc, clicked + skipped * relevant, n_docs) / np.bincount(doc, shown, n_docs).clip(1)
+    return theta / theta[0]

@@ -95,7 +95,7 @@ def test_swapped_positions_are_in_random_order(queries, swaps, shares):
 
 def test_several_rankers_share_the_sessions(queries):
     log = simulate(queries, scores={"old": queries.X[:, 0], "new": -queries.X[:, 0]})
-    assert log.rankers == ("old", "new")
+    assert log.rankers == ("new", "old")
     shown = np.bincount(log.ranker, log.n_shown)
     assert shown[0] == pytest.approx(shown[1], rel=0.02)
     check_rates(log, true_rates(log))

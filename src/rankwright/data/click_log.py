@@ -66,11 +66,11 @@ class ClickLog:
     ranker : array of shape (n_cells,), optional
         The number of the ranker that made the lists, a place in ``rankers``.
     rankers : tuple of str
-        The names of the rankers; empty if the log does not say.
+        The names of the rankers, in order; empty if the log does not say.
     group : array of shape (n_cells,), optional
         The number of the group of positions whose documents were in random order, a place in ``groups``; -1 if none.
     groups : tuple of str
-        The names of these groups.
+        The names of these groups, in order.
     findings : tuple of ClickFinding
         What is wrong with the log, what was done about it, and how many rows that concerns.
     truth : ClickTruth, optional
@@ -206,7 +206,12 @@ def make_click_log(
     queries = used[query_order]
     docs, doc = np.unique(cells.doc, return_inverse=True)
     doc_order = np.argsort(docid[docs], kind="stable")
-    cells = add_up_cells(cells._replace(query=_invert(query_order)[query], doc=_invert(doc_order)[doc]))
+    ranker_order = sorted(range(len(rankers)), key=rankers.__getitem__)
+    group_order = [0, *sorted(range(1, len(groups) + 1), key=lambda i: groups[i - 1])]
+    cells = cells._replace(query=_invert(query_order)[query], doc=_invert(doc_order)[doc])
+    if rankers:
+        cells = cells._replace(ranker=_invert(np.array(ranker_order))[cells.ranker])
+    cells = add_up_cells(cells._replace(group=_invert(np.array(group_order))[cells.group]))
     is_new = np.ones(len(cells.query), bool)
     is_new[1:] = (cells.query[1:] != cells.query[:-1]) | (cells.doc[1:] != cells.doc[:-1])
     first = np.flatnonzero(is_new)
@@ -221,9 +226,9 @@ def make_click_log(
         n_clicked=cells.n_clicked,
         n_lists=n_lists[queries],
         ranker=cells.ranker if rankers else None,
-        rankers=tuple(rankers),
+        rankers=tuple(rankers[i] for i in ranker_order),
         group=cells.group - 1 if groups else None,
-        groups=tuple(groups),
+        groups=tuple(groups[i - 1] for i in group_order[1:]),
         findings=tuple(findings),
     )
 

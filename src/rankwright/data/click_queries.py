@@ -100,8 +100,7 @@ def make_click_queries(
         found = grade_clicks(log, grades, prior=prior, examination=examination, max_position=max_position)
         y[shown > 0] = found.cut(cuts)
     if features is None:
-        pairs = np.flatnonzero(usable)
-        return _make_bare_queries(log, pairs, y, cells, examination, has_grades=grades is not None)
+        return _make_bare_queries(log, np.flatnonzero(usable), y, cells, examination, has_grades=grades is not None)
     source = _read_features(features, qid, docid)
     rows, pairs = _join_pairs(log, source, usable, shown)
     joined = Queries.from_arrays(
@@ -181,6 +180,15 @@ def _find_positions(log: ClickLog, cells: Ints) -> Ints:
     positions = np.ones(log.n_pairs, np.int64)
     positions[pair] = log.position[cells][order[first]]
     return positions
+
+
+def join_features(
+    log: ClickLog, features: Any, *, qid: str | None = None, docid: str | None = None
+) -> tuple[Queries, Ints, Ints]:
+    """Return features as a data set, its rows that were shown, and the pair of each; name what is not joined."""
+    source = _read_features(features, qid, docid)
+    shown = sum_by(log.cell_pair, log.n_shown, log.n_pairs)
+    return source, *_join_pairs(log, source, shown > 0, shown)
 
 
 def _read_features(features: Any, qid: str | None, docid: str | None) -> Queries:
