@@ -24,7 +24,7 @@ _TRUSTED = 0.65  # the probability that an irrelevant document at position 1 is 
 
 
 class _ShownLists(NamedTuple):
-    """Different result lists, a row of each array per list, -1 after its end."""
+    """A table of different result lists, a row of each array per list, -1 after its end."""
 
     query: Ints  # (n_lists,)
     ranker: Ints  # (n_lists,)

@@ -14,25 +14,33 @@ from rankwright.analysis.clicks.position_strata import PositionEstimate, Positio
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.click_cells import sum_by
 
-_N_BINS = 8  # of each feature
-_PENALTY = 1.0  # on half the squared weights of bins, in clicks
+_KNOTS = (0.0, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 1.0)  # quantiles of each feature
+_PENALTY = 1.0  # on half the squared weights, in clicks
 _MOST = 1.0 - 1e-6  # a probability of a click
 _MAX_ITER = 500
 
 
-def bin_features(X: Floats) -> sparse.csr_array:
-    """Return an indicator for each quantile bin of each feature, and a column of ones; missing values are in no bin."""
-    rows, columns, start = [np.arange(len(X))], [np.zeros(len(X), np.int64)], 1
-    for values in X.T:
+def spread_features(X: Floats) -> sparse.csr_array:
+    """Return a column of ones, and columns whose weighted sum is a piecewise linear function of each feature.
+
+    A feature has a column for each knot, at some quantiles; a value between two knots is shared by their columns. A
+    missing value is in none.
+    """
+    every = np.arange(len(X))
+    rows, columns, shares, start = [every], [np.zeros_like(every)], [np.ones(len(X))], 1
+    for values in X.T.astype(np.float64):
         known = np.flatnonzero(~np.isnan(values))
-        if not len(known):
+        knots = np.unique(np.quantile(values[known], _KNOTS)) if len(known) else np.zeros(0)
+        if len(knots) < 2:
             continue
-        bounds = np.unique(np.quantile(values[known], np.arange(1, _N_BINS) / _N_BINS))
-        rows.append(known)
-        columns.append(start + np.searchsorted(bounds, values[known], side="left"))
-        start += len(bounds) + 1
-    row, column = np.concatenate(rows), np.concatenate(columns)
-    return sparse.coo_array((np.ones(len(row)), (row, column)), shape=(len(X), start)).tocsr()
+        left = np.clip(np.searchsorted(knots, values[known], side="right") - 1, 0, len(knots) - 2)
+        share = (values[known] - knots[left]) / (knots[left + 1] - knots[left])
+        rows += [known, known]
+        columns += [start + left, start + left + 1]
+        shares += [1.0 - share, share]
+        start += len(knots)
+    places = np.concatenate(rows), np.concatenate(columns)
+    return sparse.coo_array((np.concatenate(shares), places), shape=(len(X), start)).tocsr()
 
 
 def estimate_with_relevance(

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rankwright.analysis.clicks.click_regression import bin_features, estimate_with_relevance
+from rankwright.analysis.clicks.click_regression import estimate_with_relevance, spread_features
 from rankwright.analysis.clicks.position_strata import (
     PositionEstimate,
     PositionStrata,
@@ -105,11 +105,16 @@ def estimate_examination(
         strata, reason = used, reason + note
     found = _make_examination(estimate, strata, chosen, reason, n, confidence)
     unknown = np.flatnonzero(np.isnan(found.probability)) + 1
+    if len(unknown) == n:
+        raise InputError(
+            f"too few clicks to compare any position with position 1 by {chosen}: "
+            f"{strata.n_clicked.sum():,.0f} clicks. Collect more, or try another method. {_WAYS_OUT}"
+        )
     if len(unknown):
         where = ", ".join(map(str, unknown[:10])) + (", ..." if len(unknown) > 10 else "")
         warn(
-            f"the examination of {len(unknown)} of {n} positions is not known: {where}. The log has no clicks there, "
-            "or does not compare them with position 1; leave them out with max_position=",
+            f"the examination of {len(unknown)} of {n} positions is not known: {where}. The log has too few clicks "
+            "there, or does not compare them with position 1; leave them out with max_position=",
             ClickLogWarning,
         )
     return found
@@ -194,7 +199,7 @@ def _estimate_by_regression(
     used = strata.take(known)
     used = used._replace(stratum=place[used.stratum])
     note = "; relevance is an additive function of the features, and what it misses is taken for examination"
-    return estimate_with_relevance(used, n, bin_features(source.X[rows]), confidence), used, note
+    return estimate_with_relevance(used, n, spread_features(source.X[rows]), confidence), used, note
 
 
 def _make_examination(
