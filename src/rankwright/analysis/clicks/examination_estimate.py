@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from rankwright.basics.errors import ClickLogWarning, InputError, suggest, warn
 from rankwright.data.click_cells import sum_by
 from rankwright.data.click_log import ClickLog
 from rankwright.data.click_queries import join_features
+from rankwright.data.column_roles import ColumnRoles
 from rankwright.data.examination import Examination
 from rankwright.data.queries import Queries
 
@@ -33,6 +35,7 @@ def estimate_examination(
     features: Any = None,
     qid: str | None = None,
     docid: str | None = None,
+    ignore: Sequence[str] = (),
     max_position: int | None = None,
     confidence: float = 0.95,
 ) -> Examination:
@@ -54,6 +57,8 @@ def estimate_examination(
         For ``"em"``: features that relevance is a function of, joined by query and document.
     qid, docid : str, optional
         The columns of the query ids and document ids in a table of features.
+    ignore : sequence of str
+        Columns of a table of features to leave out: names or patterns.
     max_position : int, optional
         Leave out impressions below this position.
     confidence : float
@@ -100,7 +105,8 @@ def estimate_examination(
         reason += f"; positions differ for {names}, and must not depend on what the user wanted"
     else:
         strata = _list_documents(log, n)
-        joined = None if features is None else join_features(log, features, qid=qid, docid=docid)
+        roles = ColumnRoles(qid=qid, docid=docid, ignore=ignore)
+        joined = None if features is None else join_features(log, features, roles)
         estimate, used, note = _estimate_by_regression(log, strata, joined, n, confidence)
         strata, reason = used, reason + note
     found = _make_examination(estimate, strata, chosen, reason, n, confidence)
