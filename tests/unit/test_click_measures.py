@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.reference import clicks as reference
-from tests.reference.measures import rank
+from tests.reference.measures import averaged, rank
 
 import rankwright as rw
 
@@ -53,8 +53,12 @@ def test_values_are_those_of_the_definition(case, options):
     queries = make_queries([documents])
     for name, function in reference.BY_NAME.items():
         measure = rw.parse_measure(name_measure(name, f"clicks={options}"))
-        assert measure.values(queries, scores)[0] == pytest.approx(function(ranked), abs=1e-12), measure
+        mean = averaged(function, relevance, scores)
+        assert measure.values(queries, scores)[0] == pytest.approx(mean, abs=1e-12), measure
         assert rw.parse_measure(str(measure)) == measure
+        pessimistic = measure.for_training()
+        assert pessimistic.values(queries, scores)[0] == pytest.approx(function(ranked), abs=1e-12), measure
+        assert rw.parse_measure(str(pessimistic)) == pessimistic
         assert measure.label(queries).y == pytest.approx(relevance, abs=1e-12)
 
 
@@ -64,7 +68,7 @@ RELEVANT = [0.7, 0.2, 0.5]
 SCORES = np.array([2.0, 3.0, 1.0])
 
 
-def expect(measure: str, shown=SHOWN) -> tuple[float, float, float]:
+def expect(measure: str, shown=SHOWN, scores=SCORES) -> tuple[float, float, float]:
     """Return the exact expectation of a measure and of its estimated variance, and its exact variance."""
     cells = [(d, k, n) for d, own in enumerate(shown) for k, n in own]
     chances = [EXAMINATION[k - 1] * RELEVANT[d] for d, k, _ in cells]
@@ -73,7 +77,7 @@ def expect(measure: str, shown=SHOWN) -> tuple[float, float, float]:
         documents = [[] for _ in shown]
         for (d, k, n), c in zip(cells, clicks, strict=True):
             documents[d].append((k, n, c))
-        found = rw.evaluate(SCORES, make_queries([documents]), measure)
+        found = rw.evaluate(scores, make_queries([documents]), measure)
         value, error = next(iter(found.means.values())), next(iter(found.click_errors.values()))
         sums += probability * np.array([value, error**2, value**2])
     return sums[0], sums[1], sums[2] - sums[0] ** 2
@@ -85,6 +89,16 @@ def test_sums_are_unbiased(name, estimator):
     """The expectation over all clicks, computed exactly, is the value of the true relevance."""
     truth = reference.BY_NAME[name]([RELEVANT[i] for i in np.argsort(-SCORES)])
     assert expect(name_measure(name, f"clicks={estimator}"))[0] == pytest.approx(truth, abs=1e-12)
+
+
+@pytest.mark.parametrize("scores", [[1.0, 1.0, 1.0], [1.0, 2.0, 1.0]])
+def test_sums_are_unbiased_where_scores_tie(scores):
+    """The value is the mean over the orders of tied documents: to put the less clicked one first would be biased."""
+    truth = averaged(reference.BY_NAME["dcg@2"], RELEVANT, scores)
+    value, estimated, exact = expect("dcg@2(clicks=ips)", TWICE, np.array(scores))
+    assert value == pytest.approx(truth, abs=1e-12)
+    assert estimated == pytest.approx(exact, rel=1e-9)
+    assert expect("dcg@2(clicks=ips,ties=pessimistic)", TWICE, np.array(scores))[0] < truth - 0.01
 
 
 def test_what_is_biased():
@@ -154,6 +168,7 @@ def test_texts():
     assert str(rw.NDCG(10, clicks="ips", clip=10)) == "ndcg@10(clicks=ips,clip=10)"
     assert rw.parse_measure("ndcg@10(clicks=ips, clip=10)") == rw.NDCG(10, clicks="ips", clip=10.0)
     assert str(rw.parse_measure("ndcg@10(gain=linear,clicks=ips,floor=0)")) == "ndcg@10(clicks=ips)"
+    assert str(rw.parse_measure("p@5(clicks=ips,ties=file)")) == "p@5(ties=file,clicks=ips)"
     assert rw.parse_measure("ndcg(clicks=none)") == rw.NDCG()
     assert rw.parse_measure("ndcg(clicks=ips)") != rw.NDCG(gain="linear")
     assert str(rw.DCG(5, discount="reciprocal", clicks="coec")) == "dcg@5(discount=reciprocal,clicks=coec)"

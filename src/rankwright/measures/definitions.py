@@ -172,6 +172,7 @@ def _compute_cut_off_norms(measure: TableMeasure, arrays: MeasureArrays, ranked:
 
 
 _ALWAYS = ("empty", "ties")
+CLICK_DEFAULTS = {"gain": "linear", "ties": "average"}  # of measures from clicks: with these a sum is unbiased
 _CLICKS = ("clicks", "clip")
 
 DEFINITIONS: Mapping[str, Definition] = {
@@ -331,7 +332,7 @@ def check_click_options(name: str, dialect: object, options: Mapping[str, object
             f"{name}: gain={options['gain']} with clicks={estimator}; the gain is the estimated relevance: "
             "no other function of it is unbiased"
         )
-    return {"gain": "linear"} if "gain" in DEFINITIONS[name].options else {}
+    return {option: value for option, value in CLICK_DEFAULTS.items() if option in DEFINITIONS[name].options}
 
 
 _RECIPROCAL = "dcg(discount=reciprocal,clicks=ips)"  # the sum of the reciprocal ranks of relevant documents

@@ -26,6 +26,7 @@ from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.measures.base import Measure, PreparedMeasure
 from rankwright.measures.click_relevance import ClickRelevance, estimate_relevance
 from rankwright.measures.definitions import (
+    CLICK_DEFAULTS,
     DEFINITIONS,
     MAX_GRADE,
     Definition,
@@ -103,7 +104,7 @@ class TableMeasure(Measure):
         dialect = options.pop("dialect", None)
         known = DEFINITIONS[name].options + DEFINITIONS[name].click_options
         if options.keys() & {"clicks", "clip", "floor"}:
-            options = options | check_click_options(name, dialect, {o: check_option(o, v) for o, v in options.items()})
+            options = check_click_options(name, dialect, {o: check_option(o, v) for o, v in options.items()}) | options
         for option in options:
             if option not in known:
                 raise InputError(f"{name} has no option {quote(option)}; it has {', '.join((*known, 'dialect'))}")
@@ -117,7 +118,7 @@ class TableMeasure(Measure):
         definition = DEFINITIONS[self.name]
         defaults: dict[str, Any] = {f.name: f.default for f in fields(self)}
         if self.is_from_clicks:
-            defaults["gain"] = "linear"
+            defaults |= CLICK_DEFAULTS
         parts = []
         if self.dialect is not None:
             defaults |= resolve_dialect(self.dialect, self.name, self.k)[1]
