@@ -242,7 +242,7 @@ def _join_pairs(log: ClickLog, source: Queries, usable: NDArray[np.bool_], shown
         twice = int(times.argmax())
         raise InputError(
             f"the features have {times[twice]} rows of {_name_pair(log.qid[log.pair_query[twice]], log.docid[twice])}; "
-            "expected one of each document"
+            "expected one of each document: leave others out, such as by frame.drop_duplicates"
         )
     lost = usable & (times == 0)
     if lost.any():
