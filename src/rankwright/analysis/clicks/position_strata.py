@@ -13,7 +13,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.click_cells import sum_by
 
 _MAX_STEPS, _TOLERANCE, _LONGEST_STEP = 100, 1e-10, 2.0
-_FEWEST_CLICKS = 5  # at a position: with fewer the logarithm of the estimate is far from normal
+_FEWEST_CLICKS = 10  # at a position: with fewer the logarithm of the estimate is far from normal
 
 
 class PositionStrata(NamedTuple):
