@@ -82,6 +82,11 @@ def test_every_format_has_the_same_counts(tmp_path, session):
         log = read(source, session=session, ranker="ranker", shuffled="shuffled")
         assert count(log) == expected
         assert list(count(log)) == list(expected)  # in the order of ids
+        table = log.to_pandas()
+        assert table["n_clicked"].tolist() == log.n_clicked.tolist()
+        assert list(zip(table["qid"], table["ranker"], table["shuffled"].fillna(""), strict=True)) == [
+            (key[0], *key[3:]) for key in expected
+        ]
         assert len(log) == 8
         assert log.n_lists.sum() == 300
         assert (

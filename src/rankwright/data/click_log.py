@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.html_tables import format_html_table
+from rankwright.basics.optional_imports import require
 from rankwright.data.click_cells import ClickCells, add_up_cells, sum_by
 from rankwright.data.click_findings import ClickFinding
 from rankwright.data.examination import Examination
@@ -147,6 +148,17 @@ class ClickLog:
             return table
         found: list[list[Any]] = [[each.kind, each.count, each.text, each.way_out] for each in self.findings]
         return table + "\n" + format_html_table("Findings", ("kind", "count", "what", "way out"), found)
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with a row per cell: qid, docid, position, n_shown, n_clicked, ranker, shuffled."""
+        query = self.qid[self.pair_query[self.cell_pair]]
+        columns: dict[str, Any] = {"qid": query, "docid": self.docid[self.cell_pair]}
+        columns |= {name: getattr(self, name) for name in ("position", "n_shown", "n_clicked")}
+        if self.ranker is not None:
+            columns["ranker"] = np.array(self.rankers, dtype=object)[self.ranker]
+        if self.group is not None:
+            columns["shuffled"] = np.array([*self.groups, None], dtype=object)[self.group]
+        return require("pandas").DataFrame(columns)
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts and the findings as a dictionary that can be written as JSON."""
