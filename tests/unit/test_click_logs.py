@@ -100,6 +100,8 @@ def test_several_files_and_patterns_are_one_log(tmp_path):
     frame[500:][["clicked", "session", "docid", "query", "position"]].to_csv(tmp_path / "2.csv", index=False)
     for source in (tmp_path / "*.csv", tmp_path, [tmp_path / "1.csv", tmp_path / "2.csv"]):
         assert count(read(source, session="session")) == count_slowly(frame)
+    frame[500:].rename(columns={"query": "qid", "clicked": "click"}).to_csv(tmp_path / "2.csv", index=False)
+    assert count(read(tmp_path)) == count_slowly(frame)
 
 
 def test_whole_numbers_are_ids_in_text_and_tables(tmp_path):
