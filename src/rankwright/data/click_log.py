@@ -123,9 +123,14 @@ class ClickLog:
         return shown, sum_by(self.position - 1, self.n_clicked, size)
 
     def __repr__(self) -> str:
-        counts = f"{len(self):,} queries, {self.n_pairs:,} documents, {int(self.n_shown.sum()):,} impressions"
-        found = f"; {len(self.findings)} findings" if len(self.findings) > 1 else "; 1 finding" if self.findings else ""
-        return f"ClickLog({counts}, {int(self.n_clicked.sum()):,} clicks{found})"
+        numbers = [("query", "queries", len(self)), ("document", "documents", self.n_pairs)]
+        numbers += [
+            ("impression", "impressions", int(self.n_shown.sum())),
+            ("click", "clicks", int(self.n_clicked.sum())),
+        ]
+        found = [("finding", "findings", len(self.findings))] if self.findings else []
+        counts, more = ([f"{n:,} {one if n == 1 else many}" for one, many, n in each] for each in (numbers, found))
+        return f"ClickLog({'; '.join([', '.join(counts), *more])})"
 
     def __str__(self) -> str:
         lines = [repr(self), "", f"{'position':>8}  {'shown':>12}  {'clicked':>10}  {'click rate':>10}"]

@@ -90,7 +90,7 @@ def read_clicks(
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"query": ["tea"] * 4, "docid": ["a", "b"] * 2, "position": [1, 2] * 2})
     >>> read_clicks(frame.assign(clicked=[True, False, False, False]), min_impressions=0)
-    ClickLog(1 queries, 2 documents, 4 impressions, 1 clicks)
+    ClickLog(1 query, 2 documents, 4 impressions, 1 click)
     """
     rules = ClickRules(
         duplicates=duplicates,
@@ -134,6 +134,7 @@ def _open_tables(source: Any) -> list[TableFile]:
         return [FrameTable(source)]
     tables = []
     for file in _list_paths(source):
+        file.stat()  # or FileNotFoundError: a file that is not there has no format
         name = recognise_format(file)
         if name == LETOR:
             raise InputError(f"{file}: {LETOR}; expected a table of impressions: CSV, Parquet, Arrow or JSON lines")
