@@ -279,7 +279,7 @@ def test_columns_that_cannot_be_found(tmp_path):
     rw.write_letor(rw.make_queries(2, random_state=0), tmp_path / "train.txt")
     with pytest.raises(rw.InputError, match="LETOR text; expected a table of impressions"):
         read(tmp_path / "train.txt")
-    with pytest.raises(FileNotFoundError, match="none.csv"):
+    with pytest.raises(FileNotFoundError, match=r"none\.csv"):
         read(tmp_path / "none.csv")
     with pytest.raises(rw.InputError, match="expected at least one"):
         read([])
