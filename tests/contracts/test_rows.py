@@ -304,6 +304,34 @@ def permutation_importance(data, model, tmp_path):
     assert found.falls.any()
 
 
+def simulate_clicks(data, model, tmp_path):
+    log = rw.simulate_clicks(data.mixed, data.scores, n_sessions=5_000, swaps="first", random_state=0)
+    same = rw.simulate_clicks(data.sorted, data.scores[data.order], n_sessions=5_000, swaps="first", random_state=0)
+    for name in ("qid", "docid", "position", "n_shown", "n_clicked", "n_lists"):
+        assert getattr(log, name).tolist() == getattr(same, name).tolist(), name
+    assert log.truth.relevance.tolist() == same.truth.relevance.tolist()
+
+
+def make_click_queries(data, model, tmp_path):
+    log = rw.simulate_clicks(data.sorted, data.scores[data.order], n_sessions=5_000, random_state=0)
+    found, same = (
+        rw.make_click_queries(log, queries, examination=log.truth.examination) for queries in (data.mixed, data.sorted)
+    )
+    own = {docid: i for i, docid in enumerate(data.docid)}
+    rows = [own[docid] for docid in found.docid]
+    assert rows == sorted(rows)  # in the order of the features
+    assert found.X.tolist() == data.X[rows].tolist()
+    assert found.row_qid.tolist() == data.qid[rows].tolist()
+    for name in ("y", "position"):
+        values = dict(zip(same.docid, getattr(same, name), strict=True))
+        assert getattr(found, name).tolist() == [values[docid] for docid in found.docid], name
+    clicks = dict(zip(same.docid, same.clicks.sum_by_doc(same.clicks.n_clicked), strict=True))
+    counts = found.clicks
+    assert counts.sum_by_doc(counts.n_clicked).tolist() == [clicks[docid] for docid in found.docid]
+    lists = dict(zip(same.qid, same.clicks.n_lists, strict=True))
+    assert counts.n_lists.tolist() == [lists[name] for name in found.qid]
+
+
 CASES: dict[str, Callable] = {
     check.__name__: check
     for check in (
@@ -323,6 +351,8 @@ CASES: dict[str, Callable] = {
         convert,
         split_folds,
         run_experiment,
+        simulate_clicks,
+        make_click_queries,
     )
 } | {"inspect": inspect_data, "read": read_table}
 
@@ -339,6 +369,7 @@ def test_every_public_function_with_rows_has_a_case():
     of_other_tests = {"make_queries", "read_trec", "read_folds"}  # whose rows are adjacent, or are read_letor's
     of_other_tests |= {"export", "check_parity"}  # which score single documents, without queries
     of_other_tests |= {"write_leaderboard"}  # which counts rows
+    of_other_tests |= {"estimate_examination"}  # which counts clicks, and joins features as make_click_queries does
     of_other_tests |= {"score_files"}  # which keeps the order of files
     assert found - of_other_tests <= set(CASES)
 

@@ -7,6 +7,7 @@ import pytest
 from tests.reference.clicks import all_pairs, maximise_conditional_likelihood, regression_em
 
 import rankwright as rw
+from rankwright.analysis.clicks.click_regression import spread_features
 
 
 @pytest.fixture(scope="module")
@@ -143,3 +144,18 @@ def test_errors(queries, rankers):
     ):
         with pytest.raises(rw.InputError, match=said):
             rw.estimate_examination(log, **options)
+
+
+def test_regressions_are_piecewise_linear_and_small_where_documents_are_few():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)).astype(np.float32)
+    X[::7, 1] = np.nan
+    design = spread_features(X).toarray()
+    assert (design[:, 0] == 1).all()
+    assert design.shape[1] == 1 + 2 * 9  # 400 documents allow ten knots for each feature; nine are the most
+    assert design[:, 1:10].sum(axis=1) == pytest.approx(np.ones(400))
+    assert design[:, 10:].sum(axis=1) == pytest.approx((~np.isnan(X[:, 1])).astype(float))
+    knots = np.quantile(X[:, 0].astype(float), np.linspace(0, 1, 9))
+    assert design[:, 1:10] @ knots == pytest.approx(X[:, 0].astype(float))
+    assert spread_features(X[:60]).shape[1] == 1 + 2 * 2
+    assert spread_features(np.column_stack([X[:, 0], np.ones(400), np.full(400, np.nan)])).shape[1] == 1 + 6

@@ -131,7 +131,7 @@ def test_what_is_not_joined_is_named(queries, log, caplog):
         log.to_queries(pd.concat([part, part]), qid="query", docid="doc")
     with pytest.raises(rw.InputError, match="no document ids"):
         log.to_queries(part.drop(columns="doc"), qid="query")
-    with pytest.raises(rw.InputError, match="name columns of a table"):
+    with pytest.raises(rw.InputError, match="names columns of a table"):
         log.to_queries(queries, qid="query")
 
 

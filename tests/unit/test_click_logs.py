@@ -82,6 +82,11 @@ def test_every_format_has_the_same_counts(tmp_path, session):
         log = read(source, session=session, ranker="ranker", shuffled="shuffled")
         assert count(log) == expected
         assert list(count(log)) == list(expected)  # in the order of ids
+        table = log.to_pandas()
+        assert table["n_clicked"].tolist() == log.n_clicked.tolist()
+        assert list(zip(table["qid"], table["ranker"], table["shuffled"].fillna(""), strict=True)) == [
+            (key[0], *key[3:]) for key in expected
+        ]
         assert len(log) == 8
         assert log.n_lists.sum() == 300
         assert (
@@ -95,6 +100,8 @@ def test_several_files_and_patterns_are_one_log(tmp_path):
     frame[500:][["clicked", "session", "docid", "query", "position"]].to_csv(tmp_path / "2.csv", index=False)
     for source in (tmp_path / "*.csv", tmp_path, [tmp_path / "1.csv", tmp_path / "2.csv"]):
         assert count(read(source, session="session")) == count_slowly(frame)
+    frame[500:].rename(columns={"query": "qid", "clicked": "click"}).to_csv(tmp_path / "2.csv", index=False)
+    assert count(read(tmp_path)) == count_slowly(frame)
 
 
 def test_whole_numbers_are_ids_in_text_and_tables(tmp_path):
@@ -272,6 +279,8 @@ def test_columns_that_cannot_be_found(tmp_path):
     rw.write_letor(rw.make_queries(2, random_state=0), tmp_path / "train.txt")
     with pytest.raises(rw.InputError, match="LETOR text; expected a table of impressions"):
         read(tmp_path / "train.txt")
+    with pytest.raises(FileNotFoundError, match=r"none\.csv"):
+        read(tmp_path / "none.csv")
     with pytest.raises(rw.InputError, match="expected at least one"):
         read([])
     with pytest.raises(rw.InputError, match="expected names of files"):

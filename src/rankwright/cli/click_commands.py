@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwright.cli.app import JsonOption, app, print_json, progress_bar
+from rankwright.cli.column_options import split_lists
 
 if TYPE_CHECKING:
     from rankwright.data.click_grades import ClickGrades
@@ -58,6 +59,14 @@ def clicks(
     ] = None,
     feature_docid: Annotated[
         str | None, typer.Option(metavar="NAME", help="The column of document ids in --features.")
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAMES", help="Columns of --features to leave out: names or patterns, by commas."),
+    ] = None,
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAMES", help="Features that are categories: names or patterns, by commas."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="The training data to write: .csv, .parquet, or a folder .rwq.")
@@ -112,6 +121,8 @@ def clicks(
     from rankwright.basics.errors import InputError, collect_warnings
     from rankwright.basics.files import write_atomic
     from rankwright.data.click_reading import read_clicks
+    from rankwright.data.column_roles import ColumnRoles
+    from rankwright.data.reading import open_source
 
     if (out is None) != (features is None):
         raise InputError("expected --out and --features together, or neither: training data needs features")
@@ -128,15 +139,20 @@ def clicks(
             log = read_clicks(
                 data, **columns, **rules, ubi_queries=ubi_queries, impression_actions=impression_action or ()
             )
-        found = _find_examination(log, examination, features, feature_qid, feature_docid, max_position)
+        source = None
+        if features is not None:
+            lists: dict[str, Any] = {
+                "ignore": split_lists("ignore", ignore),
+                "categorical": split_lists("categorical", categorical),
+            }
+            source = open_source(features, ColumnRoles(qid=feature_qid, docid=feature_docid, **lists)).read()
+        found = _find_examination(log, examination, source, max_position)
         graded = log.grade(grades, prior=prior, examination=found, max_position=max_position)
         y = graded.cut(bounds)
         queries = None
         if out is not None:
             queries = log.to_queries(
-                features,
-                qid=feature_qid,
-                docid=feature_docid,
+                source,
                 grades=grades,
                 cuts=bounds,
                 prior=prior,
@@ -200,9 +216,7 @@ def _parse_cuts(text: str | None) -> Any:
 def _find_examination(
     log: ClickLog,
     how: str | None,
-    features: list[Path] | None,
-    qid: str | None,
-    docid: str | None,
+    features: Queries | None,
     max_position: int | None,
 ) -> Examination | None:
     """Return the examination that an option estimates, gives as a number, or reads from a file."""
@@ -215,9 +229,7 @@ def _find_examination(
         from rankwright.analysis.clicks.examination_estimate import estimate_examination
 
         method: Any = how
-        names: dict[str, Any] = {"qid": qid, "docid": docid}
-
-        return estimate_examination(log, method, features=features, **names, max_position=max_position)
+        return estimate_examination(log, method, features=features, max_position=max_position)
     try:
         eta = float(how)
     except ValueError:

@@ -14,7 +14,7 @@ _WIDEST_KEY = 1 << 62
 
 
 class ClickCells(NamedTuple):
-    """Impressions and clicks, an element of each array per cell; ids are numbers of the maker of the cells."""
+    """A table of impressions and clicks, an element of each array per cell; ids are numbers of its maker."""
 
     query: Ints
     doc: Ints

@@ -21,7 +21,7 @@ _DOC, _POSITION = np.uint64(0xD6E8FEB86659FD93), np.uint64(0xA0761D6478BD642F)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClickRules:
-    """What is done about faults of a click log.
+    """The rules for faults of a click log.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.html_tables import format_html_table
+from rankwright.basics.optional_imports import require
 from rankwright.data.click_cells import ClickCells, add_up_cells, sum_by
 from rankwright.data.click_findings import ClickFinding
 from rankwright.data.examination import Examination
@@ -122,9 +123,14 @@ class ClickLog:
         return shown, sum_by(self.position - 1, self.n_clicked, size)
 
     def __repr__(self) -> str:
-        counts = f"{len(self):,} queries, {self.n_pairs:,} documents, {int(self.n_shown.sum()):,} impressions"
-        found = f"; {len(self.findings)} findings" if len(self.findings) > 1 else "; 1 finding" if self.findings else ""
-        return f"ClickLog({counts}, {int(self.n_clicked.sum()):,} clicks{found})"
+        numbers = [("query", "queries", len(self)), ("document", "documents", self.n_pairs)]
+        numbers += [
+            ("impression", "impressions", int(self.n_shown.sum())),
+            ("click", "clicks", int(self.n_clicked.sum())),
+        ]
+        found = [("finding", "findings", len(self.findings))] if self.findings else []
+        counts, more = ([f"{n:,} {one if n == 1 else many}" for one, many, n in each] for each in (numbers, found))
+        return f"ClickLog({'; '.join([', '.join(counts), *more])})"
 
     def __str__(self) -> str:
         lines = [repr(self), "", f"{'position':>8}  {'shown':>12}  {'clicked':>10}  {'click rate':>10}"]
@@ -147,6 +153,17 @@ class ClickLog:
             return table
         found: list[list[Any]] = [[each.kind, each.count, each.text, each.way_out] for each in self.findings]
         return table + "\n" + format_html_table("Findings", ("kind", "count", "what", "way out"), found)
+
+    def to_pandas(self) -> Any:
+        """Return a data frame with a row per cell: qid, docid, position, n_shown, n_clicked, ranker, shuffled."""
+        query = self.qid[self.pair_query[self.cell_pair]]
+        columns: dict[str, Any] = {"qid": query, "docid": self.docid[self.cell_pair]}
+        columns |= {name: getattr(self, name) for name in ("position", "n_shown", "n_clicked")}
+        if self.ranker is not None:
+            columns["ranker"] = np.array(self.rankers, dtype=object)[self.ranker]
+        if self.group is not None:
+            columns["shuffled"] = np.array([*self.groups, None], dtype=object)[self.group]
+        return require("pandas").DataFrame(columns)
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts and the findings as a dictionary that can be written as JSON."""

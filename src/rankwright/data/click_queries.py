@@ -34,6 +34,8 @@ def make_click_queries(
     min_shown: int = 1,
     qid: str | None = None,
     docid: str | None = None,
+    ignore: Sequence[str] = (),
+    categorical: Sequence[str] = (),
 ) -> Queries:
     """Join a click log with features by query and document, and return the documents with grades made of the clicks.
 
@@ -65,6 +67,8 @@ def make_click_queries(
         Leave out documents with fewer impressions.
     qid, docid : str, optional
         The columns of the query ids and document ids in a table of features.
+    ignore, categorical : sequence of str
+        Columns of a table of features to leave out, and those whose values are categories: names or patterns.
 
     Returns
     -------
@@ -101,7 +105,8 @@ def make_click_queries(
         y[shown > 0] = found.cut(cuts)
     if features is None:
         return _make_bare_queries(log, np.flatnonzero(usable), y, cells, examination, has_grades=grades is not None)
-    source = _read_features(features, qid, docid)
+    roles = ColumnRoles(qid=qid, docid=docid, ignore=ignore, categorical=categorical)
+    source = _read_features(features, roles)
     rows, pairs = _join_pairs(log, source, usable, shown)
     joined = Queries.from_arrays(
         source.X[rows],
@@ -182,28 +187,29 @@ def _find_positions(log: ClickLog, cells: Ints) -> Ints:
     return positions
 
 
-def join_features(
-    log: ClickLog, features: Any, *, qid: str | None = None, docid: str | None = None
-) -> tuple[Queries, Ints, Ints]:
+def join_features(log: ClickLog, features: Any, roles: ColumnRoles) -> tuple[Queries, Ints, Ints]:
     """Return features as a data set, its rows that were shown, and the pair of each; name what is not joined."""
-    source = _read_features(features, qid, docid)
+    source = _read_features(features, roles)
     shown = sum_by(log.cell_pair, log.n_shown, log.n_pairs)
     return source, *_join_pairs(log, source, shown > 0, shown)
 
 
-def _read_features(features: Any, qid: str | None, docid: str | None) -> Queries:
+def _read_features(features: Any, roles: ColumnRoles) -> Queries:
     """Return features as a data set; raise InputError if it has no document ids or is on other machines."""
     if isinstance(features, Queries):
-        if qid is not None or docid is not None:
-            raise InputError("qid= and docid= name columns of a table; the features are a Queries, which has its ids")
+        if given := roles.list_given():
+            raise InputError(
+                f"{given[0]}= names columns of a table; the features are a Queries, whose columns are chosen"
+            )
         found = features
     elif isinstance(features, str | PathLike | list | tuple):
         from rankwright.data.reading import open_source  # it imports readers of all formats
 
-        paths = [features] if isinstance(features, str | PathLike) else features
-        found = open_source(paths, ColumnRoles(qid=qid, docid=docid)).read()
+        found = open_source([features] if isinstance(features, str | PathLike) else features, roles).read()
     else:
-        found = Queries.from_frame(features, qid=qid, docid=docid)
+        from rankwright.data.frames import read_frame
+
+        found = read_frame(features, roles)
     if found.backend is not None:
         raise InputError("the features are on a cluster; expected features in the memory of this machine")
     if found.docid is None:
@@ -236,7 +242,7 @@ def _join_pairs(log: ClickLog, source: Queries, usable: NDArray[np.bool_], shown
         twice = int(times.argmax())
         raise InputError(
             f"the features have {times[twice]} rows of {_name_pair(log.qid[log.pair_query[twice]], log.docid[twice])}; "
-            "expected one of each document"
+            "expected one of each document: leave others out, such as by frame.drop_duplicates"
         )
     lost = usable & (times == 0)
     if lost.any():

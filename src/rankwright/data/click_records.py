@@ -27,7 +27,7 @@ _IN_MEMORY = 1 << 21  # records, 82 MB
 
 
 class RecordParts:
-    """Records in 256 parts by a hash, so that what has one hash is in one part; in files if there are many.
+    """A store of records, in 256 parts by a hash, so that what has one hash is in one part; in files if there are many.
 
     Use it as a context, which deletes the files at its end.
 
@@ -53,7 +53,7 @@ class RecordParts:
             self._folder.cleanup()
 
     def add(self, records: NDArray[Any]) -> None:
-        """Add records."""
+        """Add records to the parts that they belong to."""
         part = (records[self._key] >> np.uint64(56)).astype(np.uint8)
         order = np.argsort(part, kind="stable")
         ends = np.cumsum(np.bincount(part, minlength=_N_PARTS))

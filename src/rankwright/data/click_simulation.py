@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.basics.randomness import make_generator
-from rankwright.data.click_cells import ClickCells, join_cells
+from rankwright.data.click_cells import join_cells
 from rankwright.data.click_log import ClickLog, ClickTruth, make_click_log
+from rankwright.data.click_models import MODELS, ClickModel, count_clicks
 from rankwright.data.examination import Examination
 from rankwright.data.queries import Queries
-
-MODELS = ("position", "cascade", "trust")
-SWAPS = ("first", "adjacent", "all")
-_CHUNK = 1 << 21  # shown documents that are drawn at a time
-_TRUSTED = 0.65  # the probability that an irrelevant document at position 1 is clicked by trust, once looked at
-
-
-class _ShownLists(NamedTuple):
-    """Different result lists, a row of each array per list, -1 after its end."""
-
-    query: Ints  # (n_lists,)
-    ranker: Ints  # (n_lists,)
-    rows: Ints  # (n_lists, n_positions): the row of the document at each position
-    group: Ints  # (n_lists, n_positions): the number of the shuffled group; 0 where the position is fixed
-    n_sessions: Ints  # (n_lists,): how many sessions see this list
+from rankwright.data.shown_lists import SWAPS, name_groups, rank_documents, split_chunks, swap_documents
 
 
 def simulate_clicks(
@@ -119,14 +106,14 @@ def simulate_clicks(
     names, columns = _list_scores(queries, scores)
     examined = _find_examination(eta, examination, n_positions)
     relevant = _find_relevance(queries, relevance, noise)
-    clicks = _ClickModel(model, examined, relevant, abandon)
+    clicks = ClickModel(model, examined, relevant, abandon)
 
     weights = grouped.query_weight
     per_query = rng.multinomial(n_sessions, weights / weights.sum())
-    shown = _rank_documents(grouped, columns, per_query, n_positions, rng)
+    shown = rank_documents(grouped, columns, per_query, n_positions, rng)
     parts, n_groups = [], 1
-    for lists in _split_chunks(_swap_documents(shown, swaps, swap_share, rng)):
-        parts.append(_count_clicks(lists, clicks, rng))
+    for lists in split_chunks(swap_documents(shown, swaps, swap_share, rng)):
+        parts.append(count_clicks(lists, clicks, rng))
         n_groups = max(n_groups, int(lists.group.max()) + 1)
     docid = grouped.docid if grouped.docid is not None else grouped.group(np.arange(1, queries.n_docs + 1))
     log = make_click_log(
@@ -135,7 +122,7 @@ def simulate_clicks(
         np.asarray(docid),
         per_query,
         rankers=names,
-        groups=[] if swaps is None else _name_groups(swaps, n_positions)[: n_groups - 1],
+        groups=[] if swaps is None else name_groups(swaps, n_positions)[: n_groups - 1],
     )
     return replace(log, truth=_find_truth(log, grouped, np.asarray(docid), clicks))
 
@@ -195,183 +182,7 @@ def _find_relevance(queries: Queries, relevance: ArrayLike | None, noise: float)
     return queries.group(values)
 
 
-def _rank_documents(
-    grouped: Queries, columns: list[Floats], per_query: Ints, n_positions: int, rng: np.random.Generator
-) -> _ShownLists:
-    """Return the list of each query and ranker, with the number of sessions that see it."""
-    row_query = np.repeat(np.arange(len(grouped)), grouped.sizes)
-    place = np.arange(grouped.n_docs) - np.repeat(grouped.indptr[:-1], grouped.sizes)
-    top = place < n_positions
-    lists = []
-    for scores in columns:
-        order = np.lexsort((np.arange(len(scores)), -scores, row_query))
-        rows = np.full((len(grouped), n_positions), -1, np.int64)
-        rows[row_query[top], place[top]] = order[top]
-        lists.append(rows)
-    n_rankers = len(columns)
-    count = rng.multinomial(per_query, np.full(n_rankers, 1.0 / n_rankers)).T
-    chosen = count.ravel() > 0
-    rows = np.concatenate(lists)[chosen]
-    query, ranker = np.tile(np.arange(len(grouped)), n_rankers), np.repeat(np.arange(n_rankers), len(grouped))
-    return _ShownLists(query[chosen], ranker[chosen], rows, np.zeros_like(rows), count.ravel()[chosen])
-
-
-def _swap_documents(
-    shown: _ShownLists, swaps: str | None, share: float, rng: np.random.Generator
-) -> Iterator[_ShownLists]:
-    """Yield the lists as they are shown: some with documents in random order."""
-    if swaps is None:
-        yield shown
-        return
-    count = rng.binomial(shown.n_sessions, share)
-    yield _keep_shown(shown._replace(n_sessions=shown.n_sessions - count))
-    swapped = _keep_shown(shown._replace(n_sessions=count))
-    if not len(swapped.n_sessions):
-        return
-    if swaps == "first":
-        yield from _swap_first(swapped, rng)
-        return
-    each = np.repeat(np.arange(len(swapped.n_sessions)), swapped.n_sessions)
-    step = max(1, _CHUNK // shown.rows.shape[1])
-    for start in range(0, len(each), step):
-        lists = _ShownLists(*(values[each[start : start + step]] for values in swapped))
-        lists = lists._replace(n_sessions=np.ones(len(lists.n_sessions), np.int64))
-        yield _swap_adjacent(lists, rng) if swaps == "adjacent" else _shuffle_all(lists, rng)
-
-
-def _keep_shown(lists: _ShownLists) -> _ShownLists:
-    """Return the lists that any session sees."""
-    chosen = lists.n_sessions > 0
-    return _ShownLists(*(values[chosen] for values in lists))
-
-
-def _swap_first(lists: _ShownLists, rng: np.random.Generator) -> Iterator[_ShownLists]:
-    """Yield lists whose first document has changed places with another one by a coin; group k is position k + 1."""
-    lengths = (lists.rows >= 0).sum(axis=1)
-    chances = (np.arange(1, lists.rows.shape[1]) < lengths[:, None]) / np.maximum(lengths - 1, 1)[:, None]
-    alone = lengths < 2
-    yield _keep_shown(lists._replace(n_sessions=np.where(alone, lists.n_sessions, 0)))
-    counts = np.zeros(chances.shape, np.int64)
-    if not alone.all():
-        counts[~alone] = rng.multinomial(lists.n_sessions[~alone], chances[~alone])
-    for k in range(1, lists.rows.shape[1]):
-        group = np.zeros_like(lists.group)
-        group[:, [0, k]] = k
-        n_swapped = rng.binomial(counts[:, k - 1], 0.5)
-        rows = lists.rows.copy()
-        rows[:, [0, k]] = rows[:, [k, 0]]
-        yield _keep_shown(lists._replace(group=group, n_sessions=counts[:, k - 1] - n_swapped))
-        yield _keep_shown(lists._replace(rows=rows, group=group, n_sessions=n_swapped))
-
-
-def _swap_adjacent(lists: _ShownLists, rng: np.random.Generator) -> _ShownLists:
-    """Return lists of which neighbours have changed places by a coin: 1 and 2, 3 and 4, ... or 2 and 3, 4 and 5, ..."""
-    rows, group = lists.rows.copy(), np.zeros_like(lists.group)
-    offset = rng.integers(0, 2, len(rows))
-    for k in range(rows.shape[1] - 1):
-        has_pair = (offset == k % 2) & (rows[:, k + 1] >= 0)
-        group[has_pair, k] = group[has_pair, k + 1] = k + 1
-        flipped = np.flatnonzero(has_pair & (rng.random(len(rows)) < 0.5))
-        rows[flipped, k], rows[flipped, k + 1] = rows[flipped, k + 1], rows[flipped, k]
-    return lists._replace(rows=rows, group=group)
-
-
-def _shuffle_all(lists: _ShownLists, rng: np.random.Generator) -> _ShownLists:
-    """Return lists in random order; group k has those of k documents."""
-    keys = np.where(lists.rows >= 0, rng.random(lists.rows.shape), 2.0)
-    rows = np.take_along_axis(lists.rows, np.argsort(keys, axis=1), axis=1)
-    lengths = (rows >= 0).sum(axis=1)
-    return lists._replace(rows=rows, group=np.where(rows >= 0, lengths[:, None], 0))
-
-
-def _name_groups(swaps: str, n_positions: int) -> list[str]:
-    """Return the names of the shuffled groups, from group 1: the positions that were in random order."""
-    if swaps == "first":
-        return [f"1,{k + 1}" for k in range(1, n_positions)]
-    if swaps == "adjacent":
-        return [f"{k},{k + 1}" for k in range(1, n_positions)]
-    return [f"1-{k}" for k in range(1, n_positions + 1)]
-
-
-def _split_chunks(parts: Iterator[_ShownLists]) -> Iterator[_ShownLists]:
-    """Yield lists in chunks of a bounded number of shown documents."""
-    for lists in parts:
-        step = max(1, _CHUNK // lists.rows.shape[1])
-        for start in range(0, len(lists.n_sessions), step):
-            yield _ShownLists(*(values[start : start + step] for values in lists))
-
-
-class _ClickModel:
-    """A click model: how many of the sessions that see a list click at each position.
-
-    Parameters
-    ----------
-    name : str
-        The model.
-    examined : array of shape (n_positions,)
-        The probability that each position is looked at; the cascade model does not use it.
-    relevant : array of shape (n_docs,)
-        The probability of a click on a document that is looked at.
-    abandon : float
-        The probability that a user of the cascade model stops after a click.
-    """
-
-    def __init__(self, name: str, examined: Floats, relevant: Floats, abandon: float) -> None:
-        self.name, self.examined, self.relevant, self.abandon = name, examined, relevant, abandon
-        self._n_looked, self._n_shown = np.zeros((2, len(examined)))
-
-    def draw_clicks(self, lists: _ShownLists, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Return the number of clicks at each position of each list."""
-        is_shown = lists.rows >= 0
-        if self.name == "cascade":
-            return self._draw_cascade(lists, is_shown, rng)
-        chance = self.examined * self.relevant[lists.rows]
-        if self.name == "trust":
-            positions = np.arange(1, len(self.examined) + 1)
-            seen = np.maximum(1.0 - 0.01 * (positions + 1), 0.0)
-            trusted = np.minimum(_TRUSTED / positions, seen)
-            chance = self.examined * (trusted + (seen - trusted) * self.relevant[lists.rows])
-        return rng.binomial(lists.n_sessions[:, None], np.where(is_shown, chance, 0.0))
-
-    def _draw_cascade(
-        self, lists: _ShownLists, is_shown: NDArray[np.bool_], rng: np.random.Generator
-    ) -> NDArray[np.int64]:
-        """Return the clicks of users who look from the top down, and how many still look at each position."""
-        clicks = np.zeros(lists.rows.shape, np.int64)
-        active = lists.n_sessions.copy()
-        for k in range(lists.rows.shape[1]):
-            shown = is_shown[:, k]
-            self._n_looked[k] += active[shown].sum()
-            self._n_shown[k] += lists.n_sessions[shown].sum()
-            clicks[:, k] = rng.binomial(active, np.where(shown, self.relevant[lists.rows[:, k]], 0.0))
-            active -= rng.binomial(clicks[:, k], self.abandon)
-        return clicks
-
-    def find_examination(self) -> Floats:
-        """Return the true examination; in the cascade model the share of lists that were looked at so far down."""
-        if self.name != "cascade":
-            return self.examined
-        return np.asarray(np.maximum(self._n_looked, 0.5) / np.maximum(self._n_shown, 1.0))
-
-
-def _count_clicks(lists: _ShownLists, model: _ClickModel, rng: np.random.Generator) -> ClickCells:
-    """Return the cells of lists, with clicks drawn for all sessions that see them."""
-    clicks = model.draw_clicks(lists, rng)
-    n_lists, n_positions = lists.rows.shape
-    shown = lists.rows.ravel() >= 0
-    cells = ClickCells(
-        np.repeat(lists.query, n_positions)[shown],
-        lists.rows.ravel()[shown],
-        np.tile(np.arange(1, n_positions + 1), n_lists)[shown],
-        np.repeat(lists.ranker, n_positions)[shown],
-        lists.group.ravel()[shown],
-        np.repeat(lists.n_sessions, n_positions)[shown],
-        clicks.ravel()[shown],
-    )
-    return join_cells([cells])
-
-
-def _find_truth(log: ClickLog, grouped: Queries, docid: NDArray[Any], model: _ClickModel) -> ClickTruth:
+def _find_truth(log: ClickLog, grouped: Queries, docid: NDArray[Any], model: ClickModel) -> ClickTruth:
     """Return the true values, the relevance by pair of the log."""
     by_query = {str(name): i for i, name in enumerate(grouped.qid.tolist())}
     relevance = np.empty(log.n_pairs)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from rankwright.analysis.clicks.click_regression import bin_features, estimate_with_relevance
+from rankwright.analysis.clicks.click_regression import estimate_with_relevance, spread_features
 from rankwright.analysis.clicks.position_strata import (
     PositionEstimate,
     PositionStrata,
@@ -19,6 +20,7 @@ from rankwright.basics.errors import ClickLogWarning, InputError, suggest, warn
 from rankwright.data.click_cells import sum_by
 from rankwright.data.click_log import ClickLog
 from rankwright.data.click_queries import join_features
+from rankwright.data.column_roles import ColumnRoles
 from rankwright.data.examination import Examination
 from rankwright.data.queries import Queries
 
@@ -33,6 +35,7 @@ def estimate_examination(
     features: Any = None,
     qid: str | None = None,
     docid: str | None = None,
+    ignore: Sequence[str] = (),
     max_position: int | None = None,
     confidence: float = 0.95,
 ) -> Examination:
@@ -54,6 +57,8 @@ def estimate_examination(
         For ``"em"``: features that relevance is a function of, joined by query and document.
     qid, docid : str, optional
         The columns of the query ids and document ids in a table of features.
+    ignore : sequence of str
+        Columns of a table of features to leave out: names or patterns.
     max_position : int, optional
         Leave out impressions below this position.
     confidence : float
@@ -100,16 +105,22 @@ def estimate_examination(
         reason += f"; positions differ for {names}, and must not depend on what the user wanted"
     else:
         strata = _list_documents(log, n)
-        joined = None if features is None else join_features(log, features, qid=qid, docid=docid)
+        roles = ColumnRoles(qid=qid, docid=docid, ignore=ignore)
+        joined = None if features is None else join_features(log, features, roles)
         estimate, used, note = _estimate_by_regression(log, strata, joined, n, confidence)
         strata, reason = used, reason + note
     found = _make_examination(estimate, strata, chosen, reason, n, confidence)
     unknown = np.flatnonzero(np.isnan(found.probability)) + 1
+    if len(unknown) == n:
+        raise InputError(
+            f"too few clicks to compare any position with position 1 by {chosen}: "
+            f"{strata.n_clicked.sum():,.0f} clicks. Collect more, or try another method. {_WAYS_OUT}"
+        )
     if len(unknown):
         where = ", ".join(map(str, unknown[:10])) + (", ..." if len(unknown) > 10 else "")
         warn(
-            f"the examination of {len(unknown)} of {n} positions is not known: {where}. The log has no clicks there, "
-            "or does not compare them with position 1; leave them out with max_position=",
+            f"the examination of {len(unknown)} of {n} positions is not known: {where}. The log has too few clicks "
+            "there, or does not compare them with position 1; leave them out with max_position=",
             ClickLogWarning,
         )
     return found
@@ -194,7 +205,7 @@ def _estimate_by_regression(
     used = strata.take(known)
     used = used._replace(stratum=place[used.stratum])
     note = "; relevance is an additive function of the features, and what it misses is taken for examination"
-    return estimate_with_relevance(used, n, bin_features(source.X[rows]), confidence), used, note
+    return estimate_with_relevance(used, n, spread_features(source.X[rows]), confidence), used, note
 
 
 def _make_examination(

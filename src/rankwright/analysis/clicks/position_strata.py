@@ -13,10 +13,11 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.data.click_cells import sum_by
 
 _MAX_STEPS, _TOLERANCE, _LONGEST_STEP = 100, 1e-10, 2.0
+_FEWEST_CLICKS = 10  # at a position: with fewer the logarithm of the estimate is far from normal
 
 
 class PositionStrata(NamedTuple):
-    """Impressions and clicks by stratum, position and query; an element of each array per cell.
+    """A table of impressions and clicks by stratum, position and query; an element of each array per cell.
 
     In a stratum the expected clicks at a position are its impressions times the examination of the position times a
     relevance that is the same at all its positions: of a document of a query, or of a group of positions whose
@@ -36,7 +37,7 @@ class PositionStrata(NamedTuple):
 
 
 class PositionEstimate(NamedTuple):
-    """Examination by position, relative to position 1, with its confidence intervals; NaN where it is not known."""
+    """An estimate of the examination by position, relative to position 1, and its intervals; NaN where not known."""
 
     probability: Floats
     low: Floats
@@ -53,8 +54,8 @@ def keep_comparable(strata: PositionStrata) -> PositionStrata:
 
 
 def find_connected(strata: PositionStrata, n_positions: int) -> NDArray[np.bool_]:
-    """Return which positions have clicks, and are compared with position 1, directly or by way of others."""
-    clicked = sum_by(strata.position - 1, strata.n_clicked, n_positions) > 0
+    """Return which positions have enough clicks, and are compared with position 1, directly or by way of others."""
+    clicked = sum_by(strata.position - 1, strata.n_clicked, n_positions) >= _FEWEST_CLICKS
     rows = clicked[strata.position - 1]
     n_strata = int(strata.stratum.max()) + 1 if len(strata.stratum) else 0
     edges = np.unique(strata.stratum[rows] * n_positions + strata.position[rows] - 1)
