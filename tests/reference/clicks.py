@@ -92,3 +92,41 @@ def regression_em(cells: list[tuple[int, int, int, int]], n: int, n_docs: int, n
         theta = np.bincount(place, clicked + skipped * examined, n) / np.bincount(place, shown, n)
         relevance = np.bincount(doc, clicked + skipped * relevant, n_docs) / np.bincount(doc, shown, n_docs).clip(1)
     return theta / theta[0]
+
+
+def count_log(rows: list[dict], duplicates: str, clashes: str, max_clicks: int) -> tuple[dict, dict, dict]:
+    """Impressions and clicks by (query, document, position), lists by query, and how many faults of each kind.
+
+    Rows have session, query, docid, position and clicked, none of them missing.
+    """
+    faults = {"duplicates": 0, "two at one position": 0, "bots": 0}
+    clicks: dict = {}
+    for row in rows:
+        clicks[row["session"]] = clicks.get(row["session"], 0) + (row["clicked"] > 0)
+    bots = {session for session, number in clicks.items() if number > max_clicks}
+    faults["bots"] = len(bots)
+    lists: dict = {}
+    for row in rows:
+        if row["session"] not in bots:
+            lists.setdefault((row["session"], row["query"]), []).append(row)
+    cells: dict = {}
+    n_lists: dict = {}
+    for (_, query), shown in lists.items():
+        by_doc: dict = {}
+        for row in shown:
+            by_doc.setdefault(row["docid"], []).append(row)
+        faults["duplicates"] += len(shown) - len(by_doc)
+        if duplicates == "merge":
+            shown = [
+                {"docid": doc, "position": min(r["position"] for r in same), "clicked": max(r["clicked"] for r in same)}
+                for doc, same in by_doc.items()
+            ]
+        if len({row["position"] for row in shown}) < len(shown):
+            faults["two at one position"] += 1
+            if clashes == "drop":
+                continue
+        n_lists[query] = n_lists.get(query, 0) + 1
+        for row in shown:
+            old = cells.get((query, row["docid"], row["position"]), (0, 0))
+            cells[query, row["docid"], row["position"]] = (old[0] + 1, old[1] + (row["clicked"] > 0))
+    return cells, n_lists, {kind: number for kind, number in faults.items() if number}

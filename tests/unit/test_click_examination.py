@@ -114,6 +114,13 @@ def test_positions_that_are_not_compared_are_unknown(queries):
     assert rw.estimate_examination(part, "swaps", max_position=2).probability == pytest.approx(found.probability[:2])
     with pytest.raises(rw.InputError, match="max_position=2"):
         log.to_queries(queries, examination=found)
+    filled = found.fit_power()
+    assert filled.method == "power"
+    assert log.to_queries(queries, examination=filled).clicks.examination == pytest.approx(
+        np.arange(1, 6) ** -1.0, rel=0.2
+    )
+    with pytest.raises(rw.InputError, match="no position but the first"):
+        rw.Examination.from_values([1.0]).fit_power()
     assert log.to_queries(queries, examination=found, max_position=2).clicks.examination.shape == (2,)
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.reference.clicks import count_log
 
 import rankwright as rw
 from rankwright.data import click_counting, click_records
@@ -366,3 +367,32 @@ def test_impressions_may_be_events(tmp_path):
     assert count(log) == {("tea", "a", 1, "", ""): (1, 0), ("tea", "b", 2, "", ""): (1, 1)}
     with pytest.raises(rw.InputError, match=r"position.ordinal is 0; .*first_position=0"):
         read(tmp_path / "events.jsonl", **options)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("in_memory", [50, 10**6])
+def test_random_logs_with_every_fault_are_counted_as_by_the_slow_twin(seed, in_memory, monkeypatch):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 400))
+    frame = pd.DataFrame({
+        "session": rng.integers(0, n // 4 + 1, n),
+        "query": rng.choice(["a", "b", "c"], n),
+        "docid": rng.integers(0, 6, n),
+        "position": rng.integers(1, 5, n),
+        "clicked": rng.integers(0, 2, n) * rng.integers(0, 2, n),
+    })  # fmt: skip
+    frame.loc[frame.index[:2], "clicked"] = [1, 0]
+    rules = {"duplicates": rng.choice(["merge", "keep"]), "clashes": rng.choice(["keep", "drop"]), "max_clicks": 3}
+    cells, n_lists, faults = count_log(frame.to_dict("records"), **rules)
+    monkeypatch.setattr(click_records.RecordParts.__init__, "__defaults__", (in_memory,))
+    n_clicked = sum(clicked for _, clicked in cells.values())
+    if not 0 < n_clicked < sum(shown for shown, _ in cells.values()):
+        with pytest.raises(rw.InputError, match="impression"):
+            rw.read_clicks(frame, session="session", min_impressions=0, **rules)
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        log = rw.read_clicks(frame, session="session", min_impressions=0, **rules)
+    assert {key[:3]: value for key, value in count(log).items()} == cells
+    assert dict(zip(log.qid.tolist(), log.n_lists.tolist(), strict=True)) == n_lists
+    assert {each.kind: each.count for each in log.findings if each.kind != "single documents"} == faults

@@ -79,6 +79,9 @@ def test_the_examination_is_estimated_given_or_read(folder, capsys):
     content = json.loads(out)
     assert content["n_shown"] == sum(content["shown_by_position"])
     assert sum(content["grades"]["n_documents"].values()) == content["n_documents"]
+    status, out, _ = run(capsys, folder / "log.csv", "--examination", "power", "--json")
+    assert json.loads(out)["examination"]["method"] == "power"
+    assert json.loads(out)["examination"]["examination"][1] == pytest.approx(0.5, abs=0.1)
     status, out, _ = run(capsys, folder / "log.csv", "--examination", "em", "--features", folder / "features.csv",
                          "--out", folder / "a.csv", "--max-position", "3", "--cuts", "4")  # fmt: skip
     assert (status, out.count("%")) == (0, 1)
@@ -106,7 +109,7 @@ def test_findings_are_printed_once(folder, capsys):
         (["--features", "{}/log.csv", "--out", "{}/a.csv", "--ignore", "ranker"], "rows of query '20'"),
         (["--features", "{}/none.csv", "--out", "{}/a.csv"], "No such file"),
         (["--examination-out", "{}/e.json"], "expected --examination, such as auto"),
-        (["--examination", "steep"], "expected auto, swaps, harvesting, em, a number eta, or a file"),
+        (["--examination", "steep"], "expected auto, swaps, harvesting, em, power, a number eta, or a file"),
         (["--examination", "{}/log.csv"], "no JSON"),
         (["--examination", "swaps"], "names no positions in random order"),
         (["--cuts", "a,b"], "--cuts 'a,b': expected numbers"),

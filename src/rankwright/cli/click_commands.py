@@ -75,8 +75,8 @@ def clicks(
         str | None,
         typer.Option(
             metavar="HOW",
-            help="How probable it is that positions are looked at: auto, swaps, harvesting or em estimates it; a "
-            "number eta is 1 / position ** eta; or a file that --examination-out wrote.",
+            help="How probable it is that positions are looked at: auto, swaps, harvesting or em estimates it; power "
+            "fits 1 / position ** eta to that of auto; a number is eta; or a file that --examination-out wrote.",
         ),
     ] = None,
     examination_out: Annotated[Path | None, typer.Option(help="The file to write the examination to, as JSON.")] = None,
@@ -225,17 +225,18 @@ def _find_examination(
 
     if how is None:
         return None
-    if how in _ESTIMATED:
+    if how in (*_ESTIMATED, "power"):
         from rankwright.analysis.clicks.examination_estimate import estimate_examination
 
-        method: Any = how
-        return estimate_examination(log, method, features=features, max_position=max_position)
+        method: Any = "auto" if how == "power" else how
+        found = estimate_examination(log, method, features=features, max_position=max_position)
+        return found.fit_power() if how == "power" else found
     try:
         eta = float(how)
     except ValueError:
         if not Path(how).is_file():
             raise InputError(
-                f"--examination {quote(how)}: expected {', '.join(_ESTIMATED)}, a number eta, or a file of JSON"
+                f"--examination {quote(how)}: expected {', '.join(_ESTIMATED)}, power, a number eta, or a file of JSON"
             ) from None
     else:
         return Examination.from_power(eta, log.n_positions)

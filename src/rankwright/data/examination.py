@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ class Examination:
     low, high : array of shape (n_positions,), optional
         The ends of the confidence intervals, if it was estimated.
     method : str
-        How it was found: "given", "swaps", "harvesting" or "em".
+        How it was found: "given", "swaps", "harvesting", "em" or "power".
     reason : str
         Why this method was used, and what it rests on.
     n_shown, n_clicked : array of shape (n_positions,), optional
@@ -79,6 +79,27 @@ class Examination:
             raise InputError(f"n_positions={n_positions!r}; expected at least 1")
         values = np.arange(1, n_positions + 1, dtype=np.float64) ** -float(eta)
         return cls(values, reason=f"1 / position ** {eta:g}, given by the caller")
+
+    def fit_power(self) -> Examination:
+        """Return the examination ``1 / position ** eta`` that is nearest to this one, for all its positions.
+
+        Logarithms are fitted by least squares, weighted by the intervals if there are any. It fills positions that are
+        not known, and needs fewer clicks than a number for each position.
+
+        >>> Examination(np.array([1.0, 0.5, np.nan, 0.25])).fit_power()
+        Examination(1, 0.5, 0.333, 0.25; power)
+        """
+        known = ~np.isnan(self.probability)
+        known[0] = False
+        if not known.any():
+            raise InputError("no position but the first is known; expected at least one")
+        depth, log_value = np.log(np.arange(1, len(self) + 1))[known], np.log(self.probability[known])
+        weight = np.ones(len(depth))
+        if self.low is not None and self.high is not None:
+            weight = 1.0 / np.maximum(np.log(self.high[known] / np.maximum(self.low[known], 1e-300)), 1e-6) ** 2
+        eta = max(-float((weight * depth) @ log_value / ((weight * depth) @ depth)), 0.0)
+        reason = f"1 / position ** {eta:.3f}, fitted to {known.sum()} positions ({self.method})"
+        return replace(Examination.from_power(eta, len(self)), method="power", reason=reason)
 
     def __len__(self) -> int:
         return len(self.probability)
@@ -163,8 +184,8 @@ class Examination:
         if np.isnan(found).any():
             place = int(at[np.isnan(found)].min())
             raise InputError(
-                f"the examination of position {place} is not known: the log does not compare it with position 1. "
-                f"Leave it and lower ones out with max_position={place - 1}, or give the examination"
+                f"the examination of position {place} is not known. Leave it and lower ones out with max_position="
+                f"{place - 1} (--max-position), or fill it: examination.fit_power() (--examination power)"
             )
         return np.asarray(found)
 
