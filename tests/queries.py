@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import rankwright as rw
+from rankwright.data.click_counts import CLICK_ARRAYS
 
 
 def list_parts(queries: rw.Queries) -> dict[str, Any]:
@@ -14,6 +15,9 @@ def list_parts(queries: rw.Queries) -> dict[str, Any]:
     grouped = queries.grouped()
     parts = {name: getattr(queries, name) for name in ("X", "qid", "docid", "weight", "doc_weight", "row_qid")}
     parts |= {"y": queries.y if queries.has_grades else None, "indptr": grouped.indptr, "grouped X": grouped.X}
+    parts |= {"position": queries.position}
+    if queries.clicks is not None:
+        parts |= {f"clicks {name}": getattr(queries.clicks, name) for name in CLICK_ARRAYS}
     parts |= {"features": queries.features, "categories": queries.categories}
     unretrieved = queries.unretrieved or (None, None)
     return {**parts, "unretrieved y": unretrieved[0], "unretrieved indptr": unretrieved[1]}

@@ -33,6 +33,7 @@ _SUBMODULES = {"plot"}  # modules that are reached as rw.plot, and are no names 
 _OWN = {*globals(), "_OWN"}
 
 if TYPE_CHECKING or not _MODULES:
+    from rankwright.analysis.clicks.examination_estimate import estimate_examination as estimate_examination
     from rankwright.analysis.diagnosis import Diagnosis as Diagnosis
     from rankwright.analysis.diagnosis import Explanation as Explanation
     from rankwright.analysis.diagnosis import diagnose as diagnose
@@ -52,6 +53,7 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.analysis.score_comparison import compare_scores as compare_scores
     from rankwright.analysis.selection import QueryKFold as QueryKFold
     from rankwright.analysis.selection import select as select
+    from rankwright.basics.errors import ClickLogWarning as ClickLogWarning
     from rankwright.basics.errors import DegenerateModelWarning as DegenerateModelWarning
     from rankwright.basics.errors import FailedCandidateWarning as FailedCandidateWarning
     from rankwright.basics.errors import FixedModelWarning as FixedModelWarning
@@ -68,10 +70,19 @@ if TYPE_CHECKING or not _MODULES:
     from rankwright.basics.errors import StoreWarning as StoreWarning
     from rankwright.basics.errors import TrialWarning as TrialWarning
     from rankwright.basics.errors import UnnamedFeaturesWarning as UnnamedFeaturesWarning
+    from rankwright.data.click_counts import ClickCounts as ClickCounts
+    from rankwright.data.click_findings import ClickFinding as ClickFinding
+    from rankwright.data.click_grades import ClickGrades as ClickGrades
+    from rankwright.data.click_grades import grade_clicks as grade_clicks
+    from rankwright.data.click_log import ClickLog as ClickLog
+    from rankwright.data.click_queries import make_click_queries as make_click_queries
+    from rankwright.data.click_reading import read_clicks as read_clicks
+    from rankwright.data.click_simulation import simulate_clicks as simulate_clicks
     from rankwright.data.conversion import convert as convert
     from rankwright.data.distributed_queries import DistributedQueries as DistributedQueries
     from rankwright.data.document_pools import read_trec as read_trec
     from rankwright.data.engine_logs import read_log as read_log
+    from rankwright.data.examination import Examination as Examination
     from rankwright.data.folds import read_folds as read_folds
     from rankwright.data.folds import split_folds as split_folds
     from rankwright.data.judgments import read_judgments as read_judgments

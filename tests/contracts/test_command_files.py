@@ -25,6 +25,10 @@ ROLES = {  # of every option that takes a path: a new one is listed here, and th
     "import": {"source": READS, "model": WRITES},
     "inspect": {"data": READS, "against": READS, "page": WRITES},
     "convert": {"data": READS, "judgments": READS, "out": FILLS},
+    "clicks": {
+        **dict.fromkeys(("data", "features", "ubi_queries"), READS),
+        **dict.fromkeys(("out", "examination_out"), WRITES),
+    },
     "tune": {"qrels": READS, "run": READS, "out": WRITES},
     "experiment": {"spec": READS, "data": READS, "qrels": READS, "run": READS, "out": FILLS},
     "report": {"folder": FILLS},
@@ -59,6 +63,15 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # calls that read and write everyth
     "import": [("{}/lightgbm.txt", "--model={}/new.json")],
     "inspect": [("{}/train.txt", "--against={}/test.txt", "--page={}/new.html")],
     "convert": [("{}/train.txt", "--out={}/new.rwq")],
+    "clicks": [
+        (
+            "{}/log.csv",
+            "--features={}/features.csv",
+            "--out={}/new.csv",
+            "--examination=1",
+            "--examination-out={}/new.json",
+        )
+    ],
     "tune": [("--qrels={}/qrels", "--run={}/a.run", "--run=b={}/b.run", "--out={}/new.run")],
     "experiment": [
         ("{}/spec.toml", "--out={}/new"),
@@ -125,6 +138,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (tmp_path / f"{name}.run").write_text(
             "".join(f"{q} Q0 d{d} {d} {-d} {name}\n" for q in range(9) for d in range(4))
         )
+    (tmp_path / "log.csv").write_text(
+        "query,docid,position,clicked\n"
+        + "".join(f"{q},d{d},{d + 1},{int(d < 1)}\n" for q in range(9) for d in range(4))
+    )
+    (tmp_path / "features.csv").write_text(
+        "qid,docid,f\n" + "".join(f"{q},d{d},{d}\n" for q in range(9) for d in range(4))
+    )
     (tmp_path / "spec.toml").write_text("[data]\nfile = 'train.txt'\n[[methods]]\nranker = 'regression'\n")
     return tmp_path
 

@@ -30,6 +30,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {  # {} is a folder whose name, files 
     "check": [("{}/trees.json", "--parity={}/trees.txt.parity.json", "--scores={}/returned.txt")],
     "import": [("{}/trees.txt", "--model={}/new–import.json")],
     "inspect": [("{}/train.txt", "--against={}/train.txt", "--page={}/new–page.html")],
+    "clicks": [("{}/log–模.csv", "--examination=1")],
     "tune": [("--qrels={}/qrels", "--run=é▼={}/a.run", "--run=模型={}/b.run", "--folds=3", "--out={}/new.run")],
     "experiment": [("{}/spec.toml", "--out={}/new", "--workers=threads:1")],
     "report": [("{}/done",)],
@@ -70,6 +71,8 @@ def folder(tmp_path_factory) -> Path:
     for name in "ab":
         lines = [f"{q}é Q0 d{d}模 {d} {-d} {name}\n" for q in range(9) for d in range(4)]
         (folder / f"{name}.run").write_text("".join(lines), "utf-8")
+    rows = [f"{q}é▼,d{d}模,{d + 1},{int(d < 1)}\n" for q in range(9) for d in range(4)]
+    (folder / "log–模.csv").write_text("query,docid,position,clicked\n" + "".join(rows), "utf-8")
     (folder / "spec.toml").write_text(SPEC, "utf-8")
     assert cli.run(["experiment", str(folder / "spec.toml"), "--out", str(folder / "done"), "--workers=threads:1"]) == 0
     return folder

@@ -119,7 +119,29 @@ def folder(tmp_path_factory) -> Path:
         rw.save(rw.Regression().fit(queries), path / f"{file}.json")
     write_responses(path)
     load_example("hybrid").write_files(path, n_queries=15, n_found=30, n_docs=45)
+    write_clicks(path)
     return path
+
+
+def write_clicks(path: Path) -> None:
+    """Write a click log, features of its documents, and events and queries of User Behavior Insights."""
+    rng = np.random.default_rng(0)
+    rows, queries, events = [], [], []
+    for i in range(400):
+        query, docs = f"q{i % 8}", [f"d{d}" for d in rng.permutation(9)[:5]]
+        queries.append({"query_id": f"id{i}", "user_query": query, "query_response_hit_ids": docs})
+        for position, doc in enumerate(docs, 1):
+            clicked = int(rng.random() < 0.5 / position)
+            rows.append((f"s{i}", f"arm {i % 2}", query, doc, position, clicked))
+            if clicked:
+                target = {"object": {"object_id": doc}}
+                events.append({"action_name": "click", "query_id": f"id{i}", "event_attributes": target})
+    log = pd.DataFrame(rows, columns=["session", "ranker", "query", "docid", "position", "clicked"])
+    log.to_csv(path / "log.csv", index=False)
+    features = log[["query", "docid"]].drop_duplicates()
+    features.assign(bm25=rng.random(len(features))).to_csv(path / "features.csv", index=False)
+    for name, objects in (("ubi_queries", queries), ("ubi_events", events)):
+        (path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
 
 
 def write_responses(path: Path) -> None:

@@ -110,6 +110,27 @@ def test_rankers_train_on_interleaved_rows_as_on_adjacent_ones(ranker, data):
     assert one.tobytes() == other.tobytes()
 
 
+def test_clicks_and_positions(data):
+    """Counts go in and come out by row, in the caller's order."""
+    n, rng = len(data.y), np.random.default_rng(0)
+    shown, examination = rng.integers(1, 30, n), [1.0, 0.5, 0.25]
+    cells = np.arange(n + 1), rng.integers(1, 4, n), shown, rng.binomial(shown, 0.4)
+    counts = rw.ClickCounts(*cells, np.ones(len(data.mixed)), examination)
+    mixed = data.mixed.replace(clicks=counts, position=counts.position)
+    adjacent = data.sorted.replace(clicks=counts.take(data.order, slice(None)), position=counts.position[data.order])
+    assert mixed.clicks.n_clicked.tolist() == counts.n_clicked.tolist()
+    assert mixed.position.tolist() == counts.position.tolist()
+    assert mixed.grouped().clicks.n_clicked.tolist() == adjacent.clicks.n_clicked.tolist()
+    measure = rw.parse_measure("ndcg@5(clicks=ips)")
+    expected = counts.n_clicked / np.array(examination)[counts.position - 1] / counts.n_shown
+    assert measure.label(mixed).y == pytest.approx(expected)
+    assert measure.label(adjacent).y == pytest.approx(expected[data.order])
+    one = rw.evaluate(data.scores, mixed, str(measure))
+    other = rw.evaluate(data.scores[data.order], adjacent, str(measure))
+    assert one.per_query[str(measure)].tolist() == other.per_query[str(measure)].tolist()
+    assert one.click_errors == pytest.approx(other.click_errors)
+
+
 def test_a_column_of_a_frame(data, model):
     frame = data.table
     queries = rw.Queries.from_frame(frame, label="grade", qid="query", docid="doc")
@@ -283,6 +304,34 @@ def permutation_importance(data, model, tmp_path):
     assert found.falls.any()
 
 
+def simulate_clicks(data, model, tmp_path):
+    log = rw.simulate_clicks(data.mixed, data.scores, n_sessions=5_000, swaps="first", random_state=0)
+    same = rw.simulate_clicks(data.sorted, data.scores[data.order], n_sessions=5_000, swaps="first", random_state=0)
+    for name in ("qid", "docid", "position", "n_shown", "n_clicked", "n_lists"):
+        assert getattr(log, name).tolist() == getattr(same, name).tolist(), name
+    assert log.truth.relevance.tolist() == same.truth.relevance.tolist()
+
+
+def make_click_queries(data, model, tmp_path):
+    log = rw.simulate_clicks(data.sorted, data.scores[data.order], n_sessions=5_000, random_state=0)
+    found, same = (
+        rw.make_click_queries(log, queries, examination=log.truth.examination) for queries in (data.mixed, data.sorted)
+    )
+    own = {docid: i for i, docid in enumerate(data.docid)}
+    rows = [own[docid] for docid in found.docid]
+    assert rows == sorted(rows)  # in the order of the features
+    assert found.X.tolist() == data.X[rows].tolist()
+    assert found.row_qid.tolist() == data.qid[rows].tolist()
+    for name in ("y", "position"):
+        values = dict(zip(same.docid, getattr(same, name), strict=True))
+        assert getattr(found, name).tolist() == [values[docid] for docid in found.docid], name
+    clicks = dict(zip(same.docid, same.clicks.sum_by_doc(same.clicks.n_clicked), strict=True))
+    counts = found.clicks
+    assert counts.sum_by_doc(counts.n_clicked).tolist() == [clicks[docid] for docid in found.docid]
+    lists = dict(zip(same.qid, same.clicks.n_lists, strict=True))
+    assert counts.n_lists.tolist() == [lists[name] for name in found.qid]
+
+
 CASES: dict[str, Callable] = {
     check.__name__: check
     for check in (
@@ -302,6 +351,8 @@ CASES: dict[str, Callable] = {
         convert,
         split_folds,
         run_experiment,
+        simulate_clicks,
+        make_click_queries,
     )
 } | {"inspect": inspect_data, "read": read_table}
 
@@ -318,6 +369,7 @@ def test_every_public_function_with_rows_has_a_case():
     of_other_tests = {"make_queries", "read_trec", "read_folds"}  # whose rows are adjacent, or are read_letor's
     of_other_tests |= {"export", "check_parity"}  # which score single documents, without queries
     of_other_tests |= {"write_leaderboard"}  # which counts rows
+    of_other_tests |= {"estimate_examination"}  # which counts clicks, and joins features as make_click_queries does
     of_other_tests |= {"score_files"}  # which keeps the order of files
     assert found - of_other_tests <= set(CASES)
 

@@ -24,6 +24,8 @@ def rank(grades, scores, ties="pessimistic", docid=None):
 def discount(r, kind="log2"):
     if kind == "letor":
         return 1.0 if r <= 2 else 1.0 / log2(r)
+    if kind == "reciprocal":
+        return 1.0 / r
     return 1.0 / log2(1 + r)
 
 
@@ -88,6 +90,8 @@ BY_NAME = {
     "ndcg@3(gain=linear)": lambda g: ndcg(g, 3, "linear"),
     "ndcg@3(gain=pow2)": lambda g: ndcg(g, 3, "pow2"),
     "ndcg@3(discount=letor)": lambda g: ndcg(g, 3, "exp", "letor"),
+    "dcg@2(discount=reciprocal)": lambda g: dcg(g, 2, "exp", "reciprocal"),
+    "ndcg@3(discount=reciprocal)": lambda g: ndcg(g, 3, "exp", "reciprocal"),
     "dcg": dcg,
     "dcg@2": lambda g: dcg(g, 2),
     "map": average_precision,

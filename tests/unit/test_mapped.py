@@ -56,7 +56,10 @@ def make_full() -> rw.Queries:
         features=["bm25", "kind", "age"],
         categories=CATEGORIES,
     )
-    return queries.replace(unretrieved=Unretrieved(np.array([1.0, 2.0]), np.array([0, 1, 1, 2])))
+    shown = [9, 8, 7, 6], [1, 2, 3, 4]
+    clicks = rw.ClickCounts([0, 1, 1, 3, 4, 4], [1, 2, 3, 1], *shown, [9, 8, 7], [1.0, 0.5, 0.25])
+    unretrieved = Unretrieved(np.array([1.0, 2.0]), np.array([0, 1, 1, 2]))
+    return queries.replace(unretrieved=unretrieved, position=np.array([1, 3, 2, 1, 1]), clicks=clicks)
 
 
 class TestWriteQueries:

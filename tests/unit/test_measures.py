@@ -108,7 +108,7 @@ def test_lists_shorter_than_the_cut_off():
 
 OPTIONS = {
     "gain": ["exp", "linear", "pow2"],
-    "discount": ["log2", "letor"],
+    "discount": ["log2", "letor", "reciprocal"],
     "short": ["pad", "list", "zero"],
     "norm": ["all", "min"],
     "empty": ["0", "1", "skip"],

@@ -165,3 +165,26 @@ def test_plotly_is_imported_when_a_plot_is_drawn():
     code = "import sys, rankwright as rw; rw.plot; print('plotly' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
+
+
+class TestExamination:
+    def test_lines_and_intervals(self):
+        log = rw.simulate_clicks(QUERIES, QUERIES.X[:, 0], swaps="all", n_positions=4, n_sessions=5_000, random_state=0)
+        found = rw.estimate_examination(log)
+        figure = rw.plot.examination(found, log.truth.examination, names=["found", HOSTILE])
+        ours, truth = figure.data
+        assert describe(figure)[1:] == ("position", "examination")
+        assert (ours.name, list(ours.x), list(ours.y)) == ("found", [1, 2, 3, 4], found.probability.tolist())
+        assert list(ours.error_y.array) == (found.high - found.probability).tolist()
+        assert list(ours.error_y.arrayminus) == (found.probability - found.low).tolist()
+        assert truth.error_y.array is None
+        assert HOSTILE not in figure.to_json()
+
+    def test_positions_that_are_not_known_are_left_out(self):
+        [line] = rw.plot.examination(rw.Examination(np.array([1.0, np.nan, 0.2]))).data
+        assert list(line.x) == [1, 3]
+
+    def test_errors(self):
+        for given, options in (((), {}), (([1.0],), {}), ((rw.Examination.from_power(1, 2),), {"names": ["a", "b"]})):
+            with pytest.raises(rw.InputError, match="expected one"):
+                rw.plot.examination(*given, **options)

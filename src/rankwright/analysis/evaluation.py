@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats
@@ -35,12 +36,15 @@ class Evaluations:
         The id of each query.
     weight : array of shape (n_queries,)
         Query weights, used by the means.
+    click_variance : mapping of str to array of shape (n_queries,)
+        For each measure from clicks, the variance of its values by the clicks alone.
     """
 
     measures: tuple[str, ...]
     values: Floats
     qid: NDArray[Any]
     weight: Floats
+    click_variance: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def means(self) -> dict[str, float]:
@@ -52,6 +56,20 @@ class Evaluations:
         """The values of each measure, in the order of ``qid``."""
         return dict(zip(self.measures, self.values, strict=True))
 
+    @property
+    def click_errors(self) -> dict[str, float]:
+        """The standard error of the mean of each measure from clicks, by the clicks alone: the queries are fixed."""
+        errors = {}
+        for name, variance in self.click_variance.items():
+            weight = np.where(np.isnan(self.per_query[name]), 0.0, self.weight)
+            errors[name] = float(np.sqrt((weight**2 * variance).sum()) / weight.sum()) if weight.sum() else np.nan
+        return errors
+
+    @property
+    def query_errors(self) -> dict[str, float]:
+        """The standard error of each mean for other queries of the same kind; noise of clicks is a part of it."""
+        return {name: _estimate_error(row, self.weight) for name, row in self.per_query.items()}
+
     def __getitem__(self, measure: str | Measure) -> float:
         name = str(parse_measure(measure))
         if name not in self.measures:
@@ -59,11 +77,23 @@ class Evaluations:
         return self.means[name]
 
     def __repr__(self) -> str:
-        means = ", ".join(f"{name}={value:.4f}" for name, value in self.means.items())
+        of_clicks, of_queries = self.click_errors, self.query_errors
+        errors = {
+            name: f" (standard error {of_clicks[name]:.4f} by clicks, {of_queries[name]:.4f} over queries)"
+            for name in of_clicks
+        }
+        means = ", ".join(f"{name}={value:.4f}{errors.get(name, '')}" for name, value in self.means.items())
         return f"Evaluations({means}; {len(self.qid)} queries)"
 
     def _repr_html_(self) -> str:
         n = f"{len(self.qid):,} queries"
+        if self.click_variance:
+            rows = [
+                (name, mean, self.click_errors.get(name, ""), self.query_errors[name])
+                for name, mean in self.means.items()
+            ]
+            header = ["measure", "mean", "standard error by clicks", "standard error over queries"]
+            return format_html_table("Evaluations", header, rows, f"Means over {n}.")
         return format_html_table("Evaluations", ["measure", "mean"], list(self.means.items()), f"Means over {n}.")
 
     def to_pandas(self) -> Any:
@@ -116,8 +146,21 @@ def evaluate(
     if seen is not None:
         seen.warn_if_split(queries)
     scores, grouped = compute_scores(found, queries), queries.grouped()
-    values = compute_values([measure.prepare(grouped) for measure in parsed], scores, backend)
-    return Evaluations(tuple(str(m) for m in parsed), values, queries.qid, queries.query_weight)
+    prepared = [measure.prepare(grouped) for measure in parsed]
+    values = compute_values(prepared, scores, backend)
+    variances = {str(measure): each.compute_click_variances(scores) for measure, each in zip(parsed, prepared)}
+    known = {name: variance for name, variance in variances.items() if variance is not None}
+    return Evaluations(tuple(str(m) for m in parsed), values, queries.qid, queries.query_weight, known)
+
+
+def _estimate_error(values: Floats, weight: Floats) -> float:
+    """Return the standard error of a weighted mean of independent values; NaN does not count."""
+    counted = ~np.isnan(values) & (weight > 0)
+    n, share = int(counted.sum()), weight[counted]
+    if n < 2:
+        return float("nan")
+    spread = values[counted] - weighted_mean(values, weight)
+    return float(np.sqrt(((share * spread) ** 2).sum() * n / (n - 1)) / share.sum())
 
 
 def compute_scores(ranking: Any, queries: Queries) -> Floats:

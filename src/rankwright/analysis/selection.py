@@ -57,8 +57,9 @@ def select(
         The first of equals wins. The warnings of its fit are issued, those of the other fits are not.
     """
     queries, held_out = (part.grouped() for part in clone(ranker).group_sets(train, valid))
-    highest = max(queries.max_grade, held_out.max_grade)
-    decisive = parse_measure(ranker.measure if measure is None else measure).with_max_grade(highest)
+    decisive = parse_measure(ranker.measure if measure is None else measure)
+    highest = max(part.max_grade if part.has_grades else 0.0 for part in (queries, held_out))
+    decisive = decisive.with_max_grade(highest)
     if ranker.pools_valid and measure is not None and decisive != parse_measure(ranker.measure).with_max_grade(highest):
         raise InputError(
             f"{type(ranker).__name__} trains on the validation queries as well, and is chosen by its own estimate of "

@@ -82,6 +82,10 @@ class PartialResponseWarning(RankwrightWarning):
     """A warning that search responses in a feature log are partial: some of their documents are missing."""
 
 
+class ClickLogWarning(RankwrightWarning):
+    """A warning that a click log has faults, such as duplicate rows; the message says what was done about them."""
+
+
 class CollectedWarning(NamedTuple):
     """A warning kept by ``collect_warnings``: its category and its message."""
 

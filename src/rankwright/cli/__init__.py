@@ -7,6 +7,7 @@ from rankwright.cli import auto_commands as automatic
 from rankwright.cli import evaluation_commands as evaluation
 from rankwright.cli import export_commands as exports
 from rankwright.cli import data_commands as data
+from rankwright.cli import click_commands as clicks
 from rankwright.cli import tuning_commands as tuning
 from rankwright.cli import experiment_commands as experiments
 from rankwright.cli import simulation_commands as simulation
@@ -18,6 +19,7 @@ from rankwright.cli.app import run
 __all__ = [
     "automatic",
     "catalogue",
+    "clicks",
     "data",
     "evaluation",
     "experiments",

@@ -37,7 +37,7 @@ def add_column_options(command: Callable[..., None]) -> Callable[..., None]:
         from rankwright.data.column_roles import ColumnRoles
 
         names = {role: arguments.pop(role) for role in _NAMES}
-        lists = {role: _split_lists(role, arguments.pop(role)) for role in _LISTS}
+        lists = {role: split_lists(role, arguments.pop(role)) for role in _LISTS}
         roles = {**names, **{role: value for role, value in lists.items() if value}}
         command(**arguments, columns=ColumnRoles(**roles))
 
@@ -57,10 +57,10 @@ def _make_option(role: str, text: str) -> Any:
     return typer.Option(f"--{role.replace('_', '-')}", help=text, metavar="NAME" if role in _NAMES else "NAMES")
 
 
-def _split_lists(role: str, texts: Sequence[str] | None) -> tuple[str, ...]:
+def split_lists(role: str, texts: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names in the values of an option, each a list separated by commas; quotes keep a comma in a name.
 
-    >>> _split_lists("ignore", ["url,title", '"a,b"'])
+    >>> split_lists("ignore", ["url,title", '"a,b"'])
     ('url', 'title', 'a,b')
     """
     from rankwright.basics.errors import InputError, quote

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
 from rankwright.data.categories import Categories
+from rankwright.data.click_counts import ClickCounts
 from rankwright.data.distributed_features import DistributedFeatures
 from rankwright.data.feature_selection import FeatureSelection
 from rankwright.data.grouping import find_runs, fold_query_weights, group_runs
@@ -19,6 +20,8 @@ from rankwright.data.queries import Queries
 from rankwright.data.unretrieved import Unretrieved
 from rankwright.runtime.backends import Shards
 from rankwright.runtime.dask_backend import Dask
+
+_MEANINGS = {"y": "grades", "weight": "query weights", "doc_weight": "document weights", "position": "positions"}
 
 
 class PartLabels(NamedTuple):
@@ -35,6 +38,8 @@ class PartLabels(NamedTuple):
     categories: Categories | None
     n_features: int
     has_docid: bool
+    position: Ints | None
+    clicks: ClickCounts | None
 
 
 def join_parts(cluster: Dask, parts: Shards[Queries | None], names: Sequence[str], shuffle: bool) -> dict[str, Any]:
@@ -48,10 +53,14 @@ def join_parts(cluster: Dask, parts: Shards[Queries | None], names: Sequence[str
     width = max(each.n_features for each in found) if features is None else len(features)
     if any((each.features, each.categories, each.n_features) != (features, categories, width) for each in found):
         parts = cluster.apply(_choose_features, parts, cluster.distribute(names), width, features, categories)
-    for name in ("y", "weight", "doc_weight"):
+    for name in ("y", "weight", "doc_weight", "position"):
         _check_all_have(name, named)
     if len(found) > 1 and any(each.unretrieved is not None for each in found):
         raise InputError("a partition has judged documents that no run found; expected such data to be read alone")
+    if len(found) > 1 and any(each.clicks is not None for each in found):
+        raise InputError(
+            "a partition has clicks; expected such data to be read alone: DistributedQueries.from_queries sends them"
+        )
     runs = join_ids([each.qid for each in found])
     if not shuffle:
         _refuse_split_queries(runs, named)
@@ -59,7 +68,10 @@ def join_parts(cluster: Dask, parts: Shards[Queries | None], names: Sequence[str
     n, firsts = int(sizes.sum()), find_runs(runs)
     qid, indptr, order = group_runs((np.cumsum(sizes) - sizes)[firsts], runs[firsts], n)
     rows: Any = slice(None) if order is None else order
-    weight, doc_weight = (_join_rows([getattr(each, name) for each in found]) for name in ("weight", "doc_weight"))
+    weight, doc_weight, position = (
+        _join_rows([getattr(each, name) for each in found]) for name in ("weight", "doc_weight", "position")
+    )
+    clicks = found[0].clicks
     if weight is not None:
         weight = fold_query_weights(np.repeat(weight, sizes)[rows], indptr, qid)
     y = _join_rows([each.y for each in found])
@@ -76,6 +88,8 @@ def join_parts(cluster: Dask, parts: Shards[Queries | None], names: Sequence[str
         "unretrieved": found[0].unretrieved,
         "doc_weight": None if doc_weight is None else doc_weight[rows],
         "categories": categories,
+        "position": None if position is None else position[rows],
+        "clicks": clicks if clicks is None or order is None else clicks.take(order, slice(None)),
     }
 
 
@@ -84,7 +98,7 @@ def _get_labels(part: Queries | None) -> PartLabels | None:
     if part is None:
         return None
     own = part._parts()
-    names = "y", "qid", "source", "weight", "doc_weight", "unretrieved", "features", "categories"
+    names = "y", "qid", "source", "weight", "doc_weight", "unretrieved", "features", "categories", "position", "clicks"
     about: dict[str, Any] = {"sizes": part.sizes, "n_features": part.n_features, "has_docid": own["docid"] is not None}
     return PartLabels(**{name: own[name] for name in names}, **about)
 
@@ -138,7 +152,7 @@ def _check_all_have(name: str, named: Sequence[tuple[str, PartLabels]]) -> None:
     first, expected = named[0][0], getattr(named[0][1], name)
     for other, each in named[1:]:
         if (getattr(each, name) is None) != (expected is None):
-            meaning = {"y": "grades", "weight": "query weights", "doc_weight": "document weights"}[name]
+            meaning = _MEANINGS[name]
             has, lacks = (other, first) if expected is None else (first, other)
             raise InputError(f"{has} has {meaning}, {lacks} has none; expected the same in each partition")
 

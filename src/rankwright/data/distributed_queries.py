@@ -16,6 +16,7 @@ from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
 from rankwright.basics.optional_imports import require
 from rankwright.data.categories import Categories, renumber
+from rankwright.data.click_counts import ClickCounts
 from rankwright.data.column_roles import ColumnRoles
 from rankwright.data.dask_collections import compute_arrays, compute_frames
 from rankwright.data.distributed_features import DistributedFeatures
@@ -159,6 +160,8 @@ class DistributedQueries(Queries):
         doc_weight: Any = None,
         features: Sequence[str] | None = None,
         categories: Categories | None = None,
+        position: ArrayLike | None = None,
+        clicks: ClickCounts | None = None,
         backend: Dask | None = None,
         shuffle: bool = True,
     ) -> DistributedQueries:
@@ -176,7 +179,7 @@ class DistributedQueries(Queries):
             Document ids and weights.
         weight : array-like of shape (n_queries,), optional
             Query weights, in order of the queries' first appearance.
-        features, categories : optional
+        features, categories, position, clicks : optional
             As in :meth:`Queries.from_arrays`.
         backend : Dask, optional
             The cluster; by default that of Dask's current client.
@@ -189,7 +192,8 @@ class DistributedQueries(Queries):
         given = {"X": X, "y": y, "qid": qid, "docid": docid, "doc_weight": doc_weight}
         options = {"features": None if features is None else tuple(features), "categories": categories}
         own = join_parts(cluster, *compute_arrays(cluster, given, options), shuffle)
-        return cls(**own | {"weight": as_weights(weight, len(own["qid"]))})
+        made = cls(**own | {"weight": as_weights(weight, len(own["qid"]))})
+        return cast(DistributedQueries, made.replace(position=position, clicks=clicks))
 
     @classmethod
     def from_queries(cls, queries: Queries, backend: Dask | None = None) -> DistributedQueries:

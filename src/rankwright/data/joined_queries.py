@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwright.data.click_counts import join_clicks
 from rankwright.data.ids import join_ids
 from rankwright.data.queries import Queries
 from rankwright.data.unretrieved import Unretrieved
@@ -38,6 +39,8 @@ def join_queries(parts: Sequence[Queries]) -> Queries:
         unretrieved=_join_unretrieved(grouped),
         doc_weight=_join_doc_weights(grouped),
         categories=first.categories,
+        position=_join_positions(grouped),
+        clicks=join_clicks([part.clicks for part in grouped]),
     )
 
 
@@ -61,6 +64,12 @@ def _join_doc_weights(parts: Sequence[Queries]) -> Any:
     if all(weight is None for weight in weights):
         return None
     return np.concatenate([np.ones(part.n_docs) if w is None else w for part, w in zip(parts, weights)])
+
+
+def _join_positions(parts: Sequence[Queries]) -> Any:
+    """Return the positions of all parts; None if one has none."""
+    known = [part.position for part in parts if part.position is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
 
 
 def _join_unretrieved(parts: Sequence[Queries]) -> Unretrieved | None:

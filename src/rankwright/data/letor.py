@@ -213,7 +213,8 @@ def write_letor(queries: Queries, path: StrPath) -> None:
     for name, categories in zip(names, queries.categories or (), strict=False):
         if categories is not None:
             raise InputError(f"feature {name} is categorical; LETOR text has numbers only. rw.write_queries keeps it")
-    lost = {"weight": "query weights", "doc_weight": "document weights", "features": "names of features"}
+    lost = {"weight": "query weights", "doc_weight": "document weights", "position": "positions", "clicks": "clicks"}
+    lost["features"] = "names of features"
     for attribute, what in lost.items():
         if getattr(queries, attribute) is not None:
             raise InputError(

@@ -16,6 +16,7 @@ from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
 from rankwright.basics.mapped_arrays import check_array, open_array
 from rankwright.data.categories import Categories
+from rankwright.data.click_counts import CLICK_ARRAYS, ClickCounts, check_positions
 from rankwright.data.feature_selection import FeatureSelection
 from rankwright.data.grouping import as_doc_weights, as_grades, as_matrix, as_weights
 from rankwright.data.joined_ids import JoinedIds
@@ -64,6 +65,9 @@ class MappedSource(RowSource):
                 if (each[name] is None) != (first[name] is None):
                     has, lacks = (self.paths[0], path) if each[name] is None else (path, self.paths[0])
                     raise InputError(f"{has} has {meaning}, {lacks} has none; expected the same in each folder")
+            for name, what in (("clicks", "clicks"), ("position", "positions")):
+                if each[name] is not None and len(paths) > 1:
+                    raise InputError(f"{path}: has {what} of its documents; expected it to be read alone")
             if each["unretrieved"] is not None and len(paths) > 1:
                 raise InputError(f"{path}: has judged documents that no run found; expected it to be read alone")
         if len(paths) > 1 and first["features"] is None:
@@ -75,6 +79,7 @@ class MappedSource(RowSource):
         for selection in self._selections:
             selection.choose(n_features, features, categories, owner)
         self.features, self.categories = self._selections[0].features, self._selections[0].categories
+        self.clicks = _restore_clicks(first)
         self.unretrieved, self.has_grades = first["unretrieved"], first["y"] is not None
 
     def read(self, backend: Backend | None = None) -> Queries:
@@ -132,7 +137,12 @@ def _open_parts(folder: Path) -> dict[str, Any]:
     """
     header = read_header(folder)
     found: dict[str, Any] = {name: _open_array(folder, name, header) for name in header.arrays}
-    found |= {name: None for name in ("y", "docid", "weight", "doc_weight", "source") if name not in found}
+    found |= {name: None for name in ("y", "docid", "weight", "doc_weight", "source", "position") if name not in found}
+    clicks = {name: found.pop(f"clicks_{name}") for name in CLICK_ARRAYS if f"clicks_{name}" in found}
+    try:
+        found["clicks"] = ClickCounts(**clicks) if clicks else None
+    except InputError as error:
+        raise InputError(f"{folder}: the files of clicks were damaged: {error}") from None
     for name in ("qid", "docid"):
         if f"{name}_text" in found:
             found[name] = JoinedIds(found.pop(f"{name}_text"), found.pop(f"{name}_indptr"))
@@ -154,8 +164,12 @@ def _open_array(folder: Path, name: str, header: MappedHeader) -> NDArray[Any]:
         **{f"{each}_indptr": arrays[f"{each}_text"].shape[0] for each in ("qid", "docid") if f"{each}_text" in arrays},
         **({"unretrieved_indptr": arrays["unretrieved_y"].shape[0]} if "unretrieved_y" in arrays else {}),
     }
+    if "clicks_position" in arrays:
+        sizes["clicks_indptr"] = arrays["clicks_position"].shape[0]
     try:
-        if name in ("y", "unretrieved_y"):
+        if name == "position":
+            check_positions(array, len(array))
+        elif name in ("y", "unretrieved_y"):
             as_grades(array, len(array))
         elif name in ("weight", "doc_weight"):
             (as_weights if name == "weight" else as_doc_weights)(array, len(array))
@@ -168,6 +182,14 @@ def _open_array(folder: Path, name: str, header: MappedHeader) -> NDArray[Any]:
     except InputError as error:
         raise InputError(f"{path}: the file was damaged: {error}") from None
     return array
+
+
+def _restore_clicks(parts: dict[str, Any]) -> ClickCounts | None:
+    """Return the clicks of a data set, given as the arguments of ``Queries``, in the caller's order of the rows."""
+    clicks: ClickCounts | None = parts["clicks"]
+    if clicks is None or parts["source"] is None:
+        return clicks
+    return clicks.take(np.argsort(parts["source"]), slice(None))
 
 
 def _check_places(places: Ints, last: int, least: int) -> None:

@@ -37,9 +37,19 @@ _ARRAYS: dict[str, tuple[str, tuple[str, ...]]] = {
     "source": ("<i8", ("documents",)),
     "unretrieved_y": ("<f8", ("any",)),
     "unretrieved_indptr": ("<i8", ("queries + 1",)),
+    "position": ("<i8", ("documents",)),
+    "clicks_indptr": ("<i8", ("documents + 1",)),
+    "clicks_position": ("<i8", ("any",)),
+    "clicks_n_shown": ("<f8", ("any",)),
+    "clicks_n_clicked": ("<f8", ("any",)),
+    "clicks_n_lists": ("<f8", ("queries",)),
+    "clicks_examination": ("<f8", ("any",)),
 }
 ARRAY_FILES = tuple(f"{name}.npy" for name in _ARRAYS)
-_TOGETHER = (("qid_text", "qid_indptr"), ("docid_text", "docid_indptr"), ("unretrieved_y", "unretrieved_indptr"))
+_TOGETHER = (
+    *(("qid_text", "qid_indptr"), ("docid_text", "docid_indptr"), ("unretrieved_y", "unretrieved_indptr")),
+    *(("clicks_indptr", name) for name in _ARRAYS if name.startswith("clicks_") and name != "clicks_indptr"),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath, check_apart, check_folder_output, write_folder_atomic
 from rankwright.basics.mapped_arrays import ArrayFile, ArrayWriter, write_array
+from rankwright.data.click_counts import CLICK_ARRAYS
 from rankwright.data.grouping import find_runs, fold_query_weights, number_queries
 from rankwright.data.id_files import IdFiles
 from rankwright.data.ids import join_ids
@@ -68,6 +69,9 @@ def write_queries(queries: Queries, path: StrPath) -> None:
         others: dict[str, Any] = {"indptr": grouped.indptr, "weight": queries.weight}
         if grouped is not queries:
             others["source"] = queries.group(np.arange(queries.n_docs))
+        if grouped.clicks is not None:
+            others |= {f"clicks_{name}": getattr(grouped.clicks, name) for name in CLICK_ARRAYS}
+        others["position"] = grouped.position
         if queries.unretrieved is not None:
             others |= {f"unretrieved_{name}": each for name, each in queries.unretrieved._asdict().items()}
         for name, values in others.items():

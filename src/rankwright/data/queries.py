@@ -13,6 +13,7 @@ from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError
 from rankwright.data.categories import Categories as Categories
 from rankwright.data.categories import check_categories, encode_frame, renumber
+from rankwright.data.click_counts import ClickCounts, check_clicks, check_positions
 from rankwright.data.grouping import as_doc_weights, as_grades, as_matrix, as_weights, group_rows, query_ranges
 from rankwright.data.ids import ids_as_text, validate_ids
 from rankwright.data.joined_ids import JoinedIds
@@ -56,6 +57,10 @@ class Queries:
     categories : tuple, optional
         For each feature None or, where it is categorical, the tuple of its values: ``X`` has the numbers of these
         values from 0 up, and NaN for a missing one. None where no feature is categorical.
+    position : array of shape (n_docs,), optional
+        The position at which each document was shown to users, from 1.
+    clicks : ClickCounts, optional
+        Impressions and clicks of each document by position, for measures from clicks such as ``dcg@10(clicks=ips)``.
 
     Examples
     --------
@@ -71,7 +76,8 @@ class Queries:
     backend: ClassVar[Any] = None  # that keeps the features; None where they are in the memory of this machine
 
     __slots__ = (
-        *("_X", "_doc_weight", "_docid", "_docid_ranks", "_grouped", "_indptr", "_source", "_y"),
+        *("_X", "_clicks", "_doc_weight", "_docid", "_docid_ranks", "_grouped", "_indptr", "_position"),
+        *("_source", "_y"),
         *("categories", "features", "qid", "unretrieved", "weight", "__weakref__"),
     )
 
@@ -83,6 +89,8 @@ class Queries:
     _X: Floats
     _y: Floats | None
     _doc_weight: Floats | None
+    _position: Ints | None
+    _clicks: ClickCounts | None
     _indptr: Ints
     _docid: NDArray[Any] | JoinedIds | None
     _source: Ints | None
@@ -102,10 +110,12 @@ class Queries:
         unretrieved: Unretrieved | None = None,
         doc_weight: Floats | None = None,
         categories: Categories | None = None,
+        position: Ints | None = None,
+        clicks: ClickCounts | None = None,
     ) -> None:
         own: dict[str, Any] = {"_X": X, "_y": y, "_indptr": indptr, "qid": qid, "_docid": docid, "weight": weight}
         own |= {"features": features, "_source": source, "unretrieved": unretrieved}
-        own |= {"_doc_weight": doc_weight, "categories": categories}
+        own |= {"_doc_weight": doc_weight, "categories": categories, "_position": position, "_clicks": clicks}
         own |= {"_grouped": None, "_docid_ranks": None}
         for name, value in own.items():
             object.__setattr__(self, name, value)
@@ -133,6 +143,8 @@ class Queries:
             "unretrieved": self.unretrieved,
             "doc_weight": self._doc_weight,
             "categories": self.categories,
+            "position": self._position,
+            "clicks": self._clicks,
         }
 
     def _with_parts(self, **parts: Any) -> Queries:
@@ -152,6 +164,8 @@ class Queries:
         doc_weight: ArrayLike | None = None,
         features: Sequence[str] | None = None,
         categories: Categories | None = None,
+        position: ArrayLike | None = None,
+        clicks: ClickCounts | None = None,
     ) -> Queries:
         """Build from arrays, data frames or a scipy sparse matrix.
 
@@ -176,6 +190,10 @@ class Queries:
             Feature names.
         categories : tuple, optional
             For each feature None or, where it is categorical, its values; ``X`` has their numbers from 0 up.
+        position : array-like of shape (n_docs,), optional
+            The position at which each document was shown to users, from 1.
+        clicks : ClickCounts, optional
+            Impressions and clicks of each row, in the order of the rows, and the lists shown for each query.
         """
         if features is None and hasattr(X, "columns"):
             features = [str(name) for name in X.columns]
@@ -183,21 +201,25 @@ class Queries:
         matrix = as_matrix(X)
         grades = None if y is None else as_grades(y, len(matrix))
         doc_weights = as_doc_weights(doc_weight, len(matrix))
+        positions = check_positions(position, len(matrix))
         ids, indptr, order = group_rows(qid, group, len(matrix))
         docs = None if docid is None else validate_ids(docid, len(matrix), "docid")
+        counts = check_clicks(clicks, len(matrix), len(ids))
         if order is not None:
             matrix = matrix[order]
             grades, docs, doc_weights = (
                 None if values is None else values[order] for values in (grades, docs, doc_weights)
             )
+            positions = None if positions is None else positions[order]
+            counts = None if counts is None else counts.take(order, slice(None))
         names = None if features is None else tuple(str(name) for name in features)
         if names is not None and len(names) != matrix.shape[1]:
             raise InputError(f"{len(names)} feature names; X has {matrix.shape[1]} columns")
         categories = check_categories(of_frame if categories is None else categories, matrix, names)
         weights = as_weights(weight, len(ids))
-        return cls(
-            matrix, grades, indptr, ids, docs, weights, names, order, doc_weight=doc_weights, categories=categories
-        )
+        others: dict[str, Any] = {"doc_weight": doc_weights, "categories": categories}
+        others |= {"position": positions, "clicks": counts}
+        return cls(matrix, grades, indptr, ids, docs, weights, names, order, **others)
 
     @classmethod
     def from_frame(
@@ -293,6 +315,18 @@ class Queries:
     def doc_weight(self) -> Floats | None:
         """The weight of each row, if documents are weighted."""
         return None if self._doc_weight is None else self.restore(self._doc_weight)
+
+    @property
+    def position(self) -> Ints | None:
+        """The position at which each row was shown, from 1, if positions are known."""
+        return None if self._position is None else self.restore(self._position)
+
+    @property
+    def clicks(self) -> ClickCounts | None:
+        """The impressions and clicks of each row, if they are known."""
+        if self._clicks is None or self._source is None:
+            return self._clicks
+        return self._clicks.take(self.restore(np.arange(self.n_docs)), slice(None))
 
     @property
     def row_weight(self) -> Floats:
@@ -415,10 +449,15 @@ class Queries:
     def replace(self, **parts: Any) -> Queries:
         """Return the same documents with other ``X``, ``y``, weights, ``features``, ``unretrieved`` or no ``docid``.
 
-        Rows are in the caller's order.
+        So can ``position`` and ``clicks`` be replaced. Rows are in the caller's order.
         """
-        by_row = [name for name in ("X", "y", "doc_weight") if parts.get(name) is not None]
-        given = {name: self.group(value) if name in by_row else value for name, value in parts.items()}
+        by_row = [name for name in ("X", "y", "doc_weight", "position") if parts.get(name) is not None]
+        if "position" in parts:
+            parts["position"] = check_positions(parts["position"], self.n_docs)
+        given: dict[str, Any] = {name: self.group(each) if name in by_row else each for name, each in parts.items()}
+        clicks = check_clicks(parts.get("clicks"), self.n_docs, len(self))
+        if clicks is not None and self._source is not None:
+            given["clicks"] = clicks.take(self._source, slice(None))
         other = self._with_parts(**given)
         return other if "docid" in parts else self._sharing_ranks(other, slice(None))
 
@@ -451,6 +490,11 @@ class Queries:
         """Return all queries in another order; ``rows`` are their rows of ``grouped()``, those of each adjacent."""
         return self._part(rows, np.concatenate([[0], np.cumsum(self.sizes[queries])]), queries)
 
+    def reorder_labels(self, rows: Ints) -> Queries:
+        """Return the grades and clicks of rows that are sorted anew within each query, without features and ids."""
+        clicks = None if self._clicks is None else self._clicks.take(rows, slice(None))
+        return self.replace(X=self._X[:, :0], y=self._grades[rows], docid=None, position=None, clicks=clicks)
+
     def slice(self, start: int, stop: int) -> Queries:
         """Return the queries ``start`` to ``stop``, whose rows must be adjacent, sharing memory."""
         indptr = self.indptr
@@ -472,6 +516,8 @@ class Queries:
             source=None,
             unretrieved=unretrieved,
             doc_weight=None if self._doc_weight is None else self._doc_weight[rows],
+            position=None if self._position is None else self._position[rows],
+            clicks=None if self._clicks is None else self._clicks.take(rows, at),
         )
         return self._sharing_ranks(part, rows)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import SplitQueryWarning, warn
+from rankwright.data.click_counts import ClickCounts
 from rankwright.data.queries import Queries
 from rankwright.kernels.data.row_keys import compute_query_keys, compute_row_keys, sort_within_queries
 from rankwright.runtime.backends import Backend, Serial, choose_nearest
@@ -62,7 +63,7 @@ def find_first_copies(queries: Queries, backend: Backend) -> Ints:
 
 def _hash_whole_queries(queries: Queries, backend: Backend) -> Ints:
     """Return a hash of each query, made of all features and grades of its documents, without weights."""
-    bare = queries.replace(weight=None, doc_weight=None)
+    bare = queries.replace(weight=None, doc_weight=None, position=None, clicks=None)
     return np.concatenate([keys for _, keys in _sort_parts(bare, backend)])
 
 
@@ -78,9 +79,22 @@ def _sort_part(part: Queries) -> tuple[Ints, Ints]:
     labels = _view_bits(part.y)
     if part.doc_weight is not None:
         labels = labels ^ (_view_bits(part.doc_weight) * _ODD)
+    if part.position is not None:
+        labels = labels * _ODD + part.position.astype(np.uint64)
+    if part.clicks is not None:
+        labels = labels * _ODD + _hash_clicks(part.clicks)
     keys = compute_row_keys(features, labels)
     rows = sort_within_queries(keys, part.indptr)
     return rows, compute_query_keys(keys[rows], _view_bits(part.query_weight), part.indptr)
+
+
+def _hash_clicks(clicks: ClickCounts) -> NDArray[np.uint64]:
+    """Return a hash of the cells of each document; their order does not matter."""
+    cells = clicks.position.astype(np.uint64)
+    for counts in (clicks.n_shown, clicks.n_clicked):
+        cells = (cells * _ODD) ^ (_view_bits(counts).astype(np.uint64) >> _SHIFT)
+    before: NDArray[np.uint64] = np.concatenate([np.zeros(1, np.uint64), np.cumsum(cells * _ODD)])
+    return before[clicks.indptr[1:]] - before[clicks.indptr[:-1]]
 
 
 def _view_bits(numbers: Floats) -> Ints:

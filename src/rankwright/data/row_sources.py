@@ -13,6 +13,7 @@ from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath
 from rankwright.data.categories import Categories
+from rankwright.data.click_counts import ClickCounts
 from rankwright.data.grouping import as_doc_weights, fold_query_weights, group_rows
 from rankwright.data.ids import join_ids
 from rankwright.data.queries import Queries
@@ -47,12 +48,15 @@ class RowSource(ABC):
         are complete only after the last block.
     unretrieved : Unretrieved, optional
         The grades of judged documents that no run found, by query in order of first appearance, if the format has them.
+    clicks : ClickCounts, optional
+        The impressions and clicks of all rows, if the format has them.
     has_grades : bool
         Whether the documents have relevance grades.
     """
 
     features: tuple[str, ...] | None = None
     unretrieved: Unretrieved | None = None
+    clicks: ClickCounts | None = None
     categories: Categories | None = None
     has_grades: bool = True
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwright.data.click_counts import CLICK_ARRAYS
 from rankwright.data.folds import Fold
 from rankwright.data.queries import Queries
 from rankwright.experiments.data_sources import FoldSource
@@ -78,6 +79,11 @@ def _update_digest(digest: Any, part: Queries) -> None:
     for array in (part.X, part.y, part.indptr, part.query_weight, part.doc_weight, *(part.unretrieved or ())):
         if array is not None:
             digest.update(np.ascontiguousarray(array))  # reads the bytes without copying them
+    if part.position is not None:
+        digest.update(np.ascontiguousarray(part.position))
+    if part.clicks is not None:
+        for name in CLICK_ARRAYS:
+            digest.update(np.ascontiguousarray(getattr(part.clicks, name)))
     digest.update(str(part.categories or "").encode())
     for names in (part.qid.tolist(), [] if part.docid is None else part.docid.tolist(), part.features or ()):
         digest.update("\n".join(map(str, names)).encode())

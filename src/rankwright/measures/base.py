@@ -75,6 +75,15 @@ class Measure(ABC):
         A measure whose discount is constant up to its cut-off (precision, recall) stays as it is.
         """
 
+    def label(self, queries: Queries) -> Queries:
+        """Return the queries with the grades that training on this measure sees: their own, or some made of clicks."""
+        return queries
+
+    @property
+    def is_from_clicks(self) -> bool:
+        """Whether the relevance of documents is estimated from clicks."""
+        return False
+
     @property
     def min_relevant_grade(self) -> float:
         """The lowest grade that counts as relevant, for binary relevance."""
@@ -135,6 +144,10 @@ class PreparedMeasure(ABC):
     @abstractmethod
     def find_jumps(self, lines: ScoreLines) -> Jumps:
         """Return all jumps along lines whose ties are broken pessimistically."""
+
+    def compute_click_variances(self, scores: Floats) -> Floats | None:
+        """Return the variance of each query's value by the clicks alone; None if no clicks are in it."""
+        return None
 
     @abstractmethod
     def slice(self, start: int, stop: int) -> PreparedMeasure:
@@ -221,6 +234,8 @@ def compute_retrieved_values(
     first, found = queries.indptr[:-1], ~np.isnan(scores)
     unranked = ~np.logical_or.reduceat(found, first)
     found[first[unranked]] = True  # a query must have a document
+    if not found.all() and any(measure.is_from_clicks for measure in measures):
+        raise InputError(f"{int((~found).sum())} documents have no score; measures from clicks need one for each")
     part = queries.keep_retrieved(found)
     prepared = [measure.prepare(part) for measure in measures]
     values = compute_values(prepared, np.nan_to_num(scores[found]), backend)

@@ -14,6 +14,7 @@ from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.data.queries import Queries
 from rankwright.kernels.measures.discounts import GEOMETRIC, HARMONIC, LOGARITHMIC, DiscountFunction
 from rankwright.kernels.measures.measure_values import MeasureArrays, compute_ideal_values
+from rankwright.measures.click_relevance import ESTIMATORS
 from rankwright.measures.dialects import DIALECTS
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Definition:
         Whether its gains are powers of two whatever its options.
     is_normalised : bool
         Whether its values lie between 0 and 1.
+    click_options : tuple of str
+        The options of its form that is estimated from clicks; empty if it has none, since it is no sum over documents.
     full_name : str, optional
         Its name without a cut-off, where that differs.
     aliases : tuple of str
@@ -60,6 +63,7 @@ class Definition:
     takes_cut_off: bool = True
     has_power_gains: bool = False
     is_normalised: bool = True
+    click_options: tuple[str, ...] = ()
     full_name: str | None = None
     aliases: tuple[str, ...] = field(default=())
 
@@ -73,7 +77,9 @@ def _compute_graded_gains(measure: TableMeasure, queries: Queries) -> Floats:
 
 
 def _compute_binary_gains(measure: TableMeasure, queries: Queries) -> Floats:
-    """Return 1 for each relevant document and 0 for each other one."""
+    """Return 1 for each relevant document and 0 for each other one; from clicks, its estimated relevance."""
+    if measure.is_from_clicks:
+        return queries.y
     gains: Floats = (queries.y >= measure.rel).astype(np.float64)
     return gains
 
@@ -98,7 +104,9 @@ def _get_cut_off(measure: TableMeasure) -> float:
 
 
 def _make_logarithmic_discount(measure: TableMeasure) -> DiscountFunction:
-    """Return the discount function of NDCG: 1 / log2(1 + rank), or LETOR's."""
+    """Return the discount function of NDCG: 1 / log2(1 + rank), LETOR's, or 1 / rank."""
+    if measure.discount == "reciprocal":
+        return _make_harmonic_discount(measure)
     return DiscountFunction(LOGARITHMIC, 1.0 if measure.discount == "letor" else 0.0, cut_off=_get_cut_off(measure))
 
 
@@ -141,8 +149,9 @@ def _get_unit_norm(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -
 
 
 def _compute_ideal_sums(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
-    """Return for each query the sum of its ideal ranking, the divisor of NDCG."""
-    return compute_ideal_values(arrays)
+    """Return for each query the sum of its ideal ranking, or the floor if that is more, the divisor of NDCG."""
+    ideals = compute_ideal_values(arrays)
+    return np.maximum(ideals, measure.floor) if measure.floor > 0.0 else ideals
 
 
 def _count_relevant(measure: TableMeasure, arrays: MeasureArrays, ranked: Ints) -> Floats:
@@ -163,6 +172,7 @@ def _compute_cut_off_norms(measure: TableMeasure, arrays: MeasureArrays, ranked:
 
 
 _ALWAYS = ("empty", "ties")
+_CLICKS = ("clicks", "clip")
 
 DEFINITIONS: Mapping[str, Definition] = {
     "ndcg": Definition(
@@ -171,6 +181,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         _make_logarithmic_discount,
         _compute_ideal_sums,
         ("gain", "discount", "short", *_ALWAYS),
+        click_options=(*_CLICKS, "floor"),
     ),
     "dcg": Definition(
         "discounted cumulative gain",
@@ -179,6 +190,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         _get_unit_norm,
         ("gain", "discount", "short", *_ALWAYS),
         is_normalised=False,
+        click_options=_CLICKS,
     ),
     "ap": Definition(
         "average precision; map is its mean",
@@ -196,6 +208,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         _make_flat_discount,
         _compute_cut_off_norms,
         ("rel", "short", *_ALWAYS),
+        click_options=_CLICKS,
         aliases=("precision", "prec"),
     ),
     "recall": Definition(
@@ -204,6 +217,7 @@ DEFINITIONS: Mapping[str, Definition] = {
         _make_flat_discount,
         _count_relevant,
         ("rel", *_ALWAYS),
+        click_options=_CLICKS,
         aliases=("r",),
     ),
     "rr": Definition(
@@ -234,7 +248,12 @@ DEFINITIONS: Mapping[str, Definition] = {
         takes_cut_off=False,
     ),
     "rbp": Definition(
-        "rank-biased precision", _compute_binary_gains, _make_geometric_discount, _get_unit_norm, ("p", "rel", *_ALWAYS)
+        "rank-biased precision",
+        _compute_binary_gains,
+        _make_geometric_discount,
+        _get_unit_norm,
+        ("p", "rel", *_ALWAYS),
+        click_options=_CLICKS,
     ),
 }
 
@@ -242,11 +261,12 @@ DEFINITIONS: Mapping[str, Definition] = {
 MAX_GRADE = 1000  # of err: 2^max must be finite
 CHOICES: Mapping[str, tuple[str, ...]] = {
     "gain": ("exp", "linear", "pow2"),
-    "discount": ("log2", "letor"),
+    "discount": ("log2", "letor", "reciprocal"),
     "empty": ("0", "1", "skip"),
     "short": ("pad", "list", "zero"),
     "norm": ("all", "min"),
     "ties": ("pessimistic", "file", "reverse", "docid", "average"),
+    "clicks": ESTIMATORS,
 }
 
 
@@ -276,6 +296,10 @@ def check_option(option: str, value: object) -> str | float | int:
         raise InputError(f"{option}={text}; expected a number") from None
     if option == "max" and not (1 <= number <= MAX_GRADE and number == int(number)):
         raise InputError(f"max={text}; expected a whole number from 1 to {MAX_GRADE}, or data")
+    if option == "clip" and not number >= 1.0:
+        raise InputError(f"clip={text}; expected the largest weight of a click, a number of at least 1")
+    if option == "floor" and not (math.isfinite(number) and number >= 0):
+        raise InputError(f"floor={text}; expected a finite number of at least 0")
     if option == "p" and not 0 < number < 1:
         raise InputError(f"p={text}; expected a number between 0 and 1")
     if option == "rel" and not (math.isfinite(number) and number > 0):

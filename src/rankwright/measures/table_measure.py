@@ -22,7 +22,11 @@ from rankwright.kernels.measures.measure_values import (
     compute_swap_deltas,
     rank_and_sum,
 )
+from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.measures.base import Measure, PreparedMeasure
+from rankwright.measures.click_errors import average_tied, compute_click_variances, spread_discounts
+from rankwright.measures.click_options import CLICK_DEFAULTS, check_click_options
+from rankwright.measures.click_relevance import ClickRelevance, estimate_relevance
 from rankwright.measures.definitions import (
     DEFINITIONS,
     MAX_GRADE,
@@ -67,6 +71,12 @@ class TableMeasure(Measure):
         The highest grade of ERR's (2^l - 1) / 2^max.
     p : float
         The persistence of RBP.
+    clicks : "none", "naive", "ips", "snips" or "coec"
+        How the relevance of documents is estimated from clicks, in place of grades (``docs/click-measures.md``).
+    clip : float
+        The largest weight of a click, 1 / examination, for ``ips`` and ``snips``.
+    floor : float
+        The least that NDCG from clicks divides by.
     """
 
     has_arrays: ClassVar[bool] = True
@@ -83,13 +93,18 @@ class TableMeasure(Measure):
     ties: str = "pessimistic"
     max: int | str = 4
     p: float = 0.8
+    clicks: str = "none"
+    clip: float = math.inf
+    floor: float = 0.0
 
     @classmethod
     def of(cls, name: str, k: int | None = None, **options: object) -> Self:
         """Build a measure and check its options: Python values, or the text of a measure's name."""
         k = check_cut_off(name, k)
         dialect = options.pop("dialect", None)
-        known = DEFINITIONS[name].options
+        known = DEFINITIONS[name].options + DEFINITIONS[name].click_options
+        if options.keys() & {"clicks", "clip", "floor"}:
+            options = check_click_options(name, dialect, {o: check_option(o, v) for o, v in options.items()}) | options
         for option in options:
             if option not in known:
                 raise InputError(f"{name} has no option {quote(option)}; it has {', '.join((*known, 'dialect'))}")
@@ -102,11 +117,13 @@ class TableMeasure(Measure):
     def __str__(self) -> str:
         definition = DEFINITIONS[self.name]
         defaults: dict[str, Any] = {f.name: f.default for f in fields(self)}
+        if self.is_from_clicks:
+            defaults |= CLICK_DEFAULTS
         parts = []
         if self.dialect is not None:
             defaults |= resolve_dialect(self.dialect, self.name, self.k)[1]
             parts = [f"dialect={self.dialect}"]
-        for option in definition.options:
+        for option in definition.options + definition.click_options:
             value = getattr(self, option)
             if value != defaults[option]:
                 parts.append(f"{option}={str(value).removesuffix('.0')}")
@@ -125,7 +142,12 @@ class TableMeasure(Measure):
 
     def for_upper_bounds(self) -> TableMeasure:
         """Return the measure with ties broken pessimistically, and 1 / log2(1 + rank) in place of LETOR's discount."""
-        return replace(self, ties="pessimistic", discount="log2")
+        return replace(self, ties="pessimistic", discount="log2" if self.discount == "letor" else self.discount)
+
+    @property
+    def is_from_clicks(self) -> bool:
+        """Whether the relevance of documents is estimated from clicks."""
+        return self.clicks != "none"
 
     @property
     def _definition(self) -> Definition:
@@ -135,7 +157,7 @@ class TableMeasure(Measure):
     @property
     def is_normalised(self) -> bool:
         """Whether the values lie between 0 and 1."""
-        return self._definition.is_normalised
+        return self._definition.is_normalised and (not self.is_from_clicks or self.name in ("ndcg", "recall"))
 
     @property
     def family(self) -> str:
@@ -191,16 +213,45 @@ class TableMeasure(Measure):
 
         Documents that no run retrieved count in norms, and in whether a query has a relevant document.
         """
+        if self.is_from_clicks:
+            return self._prepare_from_clicks(queries)
         judged, is_row = queries.with_unretrieved()
         self._check_grades(judged.y)
         return self.with_max_grade(float(judged.y.max()))._prepare(queries, judged, is_row)
+
+    def label(self, queries: Queries) -> Queries:
+        """Return the queries with the relevance that is estimated from clicks in place of their grades."""
+        if not self.is_from_clicks:
+            return queries
+        grouped = queries.grouped()
+        relevance = estimate_relevance(grouped, self.clicks, self.clip, str(self)).compute_relevance(grouped)
+        return queries.replace(y=queries.restore(relevance), unretrieved=None)
+
+    def _prepare_from_clicks(self, queries: Queries) -> PreparedTableMeasure:
+        """Compute gains, discounts and norms by the estimated relevance."""
+        estimate = estimate_relevance(queries, self.clicks, self.clip, str(self))
+        labelled = queries.replace(y=estimate.compute_relevance(queries), unretrieved=None)
+        prepared = self._prepare(labelled, labelled, None)
+        return replace(prepared, estimate=estimate, norm_slope=self._find_norm_slope(prepared.arrays))
+
+    def _find_norm_slope(self, arrays: MeasureArrays) -> Floats | None:
+        """Return the derivative of each query's norm by the gain of each document; None where it is constant."""
+        if self.name == "recall":
+            return np.ones(len(arrays.gain))
+        if self.name != "ndcg":
+            return None
+        query = np.repeat(np.arange(len(arrays.indptr) - 1), np.diff(arrays.indptr))
+        ideal = spread_discounts(np.lexsort((-arrays.gain, query)), arrays)
+        has_floor = arrays.scale * self.floor > 1.0 - 1e-12  # the norm is the floor
+        return np.where(has_floor[query], 0.0, ideal)
 
     def _prepare(self, queries: Queries, judged: Queries, is_row: NDArray[np.bool_] | None) -> PreparedTableMeasure:
         definition, n = self._definition, len(queries)
         gain = definition.gains(self, judged)
         discount = tabulate_discounts(self.discount_function, int(judged.sizes.max()))
         arrays = MeasureArrays(judged.indptr, gain, discount, np.ones(n), np.zeros(n), definition.u, definition.v)
-        relevant = judged.y >= self.rel if "rel" in definition.options else judged.y > 0
+        is_binary = "rel" in definition.options and not self.is_from_clicks
+        relevant = judged.y >= self.rel if is_binary else judged.y > 0
         has_relevant = np.logical_or.reduceat(relevant, judged.indptr[:-1])
         norm = definition.norm(self, arrays, queries.sizes)
         has_relevant &= norm > 1e-300  # grades so small that their gains vanish count as irrelevant
@@ -250,6 +301,8 @@ class PreparedTableMeasure(PreparedMeasure):
     arrays: MeasureArrays
     ties: str
     tie_keys: Floats
+    estimate: ClickRelevance | None = None  # where the gains are estimated from clicks
+    norm_slope: Floats | None = None
 
     @property
     def is_counted(self) -> NDArray[np.bool_]:
@@ -262,6 +315,17 @@ class PreparedTableMeasure(PreparedMeasure):
             compute_averaged_values(self.arrays, order, scores, start, stop, out)
         else:
             compute_ranked_values(self.arrays, order, start, stop, out)
+
+    def compute_click_variances(self, scores: Floats) -> Floats | None:
+        """Return the variance of each query's value by the clicks alone; None if no clicks are in it."""
+        if self.estimate is None:
+            return None
+        keys, order = self.sort_keys(scores), np.arange(len(scores))
+        sort_rows(keys, self.tie_keys, self.indptr, 0, len(self.indptr) - 1, order)
+        discounts = spread_discounts(order, self.arrays)
+        if self.ties == "average":
+            discounts = average_tied(discounts, keys, self.indptr)
+        return compute_click_variances(self.arrays, discounts, self.norm_slope, self.estimate)
 
     @property
     def is_constant(self) -> NDArray[np.bool_]:

@@ -55,7 +55,7 @@ class _FirstFeatures(RowSource):
             lacking, found = max(self._n_features - block.X.shape[1], 0), self._source.categories
             self.categories = None if found is None else found[: self._n_features]
             yield block._replace(X=np.pad(block.X[:, : self._n_features], ((0, 0), (0, lacking))))
-        self.unretrieved = self._source.unretrieved
+        self.unretrieved, self.clicks = self._source.unretrieved, self._source.clicks
 
 
 def score_blocks(models: Sequence[Model], source: RowSource) -> Iterator[tuple[RowBlock, list[Floats]]]:
@@ -110,7 +110,7 @@ def score_documents(
         source = open_source(paths, roles)
         source.check_grades(paths[0])
         documents = join_blocks(block.without_features() for block in source.read_blocks())
-        return documents.replace(unretrieved=source.unretrieved), []
+        return documents.replace(unretrieved=source.unretrieved, clicks=source.clicks), []
     scores: dict[int, list[Floats]] = {at: [] for at in range(len(models))}
 
     def keep_scores(source: RowSource, places: Sequence[int]) -> Iterator[RowBlock]:
@@ -123,7 +123,8 @@ def score_documents(
     for places in same.values():
         source = open_for_model(models[places[0]], paths, roles)
         source.check_grades(paths[0])
-        queries.append(join_blocks(keep_scores(source, places)).replace(unretrieved=source.unretrieved))
+        documents = join_blocks(keep_scores(source, places))
+        queries.append(documents.replace(unretrieved=source.unretrieved, clicks=source.clicks))
     return queries[0], [np.concatenate(parts) for parts in scores.values()]
 
 

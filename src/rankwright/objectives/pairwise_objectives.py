@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import abstractmethod
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,13 +27,31 @@ from rankwright.kernels.objectives.hinge_pairs import (
     sum_pairs,
 )
 from rankwright.objectives.base import BuiltinObjective, Evaluation, PreparedObjective, check_scores
+from rankwright.objectives.relevance_pairs import PreparedRelevancePairs
 
 
 class PairObjective(BuiltinObjective):
-    """An objective that is a sum over pairs; document weights weight a pair by the product of those of its two."""
+    """An objective that is a sum over pairs; document weights weight a pair by the product of those of its two.
+
+    Pairs of different grades count alike (``pair_weighting="pair"``), or queries (``"query"``). With ``"relevance"``
+    the loss is linear in the grades: the sum over documents i of y_i times the loss of i before every other document.
+    So it is unbiased where the grades are unbiased estimates of relevance, as those from clicks: a click at a position
+    that is looked at with probability e weighs 1 / e.
+    """
 
     __slots__ = ()
     is_doc_weighted = True
+    pair_weighting: str
+
+    def prepare(self, queries: Queries) -> PreparedObjective:
+        """Sort the documents by grade and weight the pairs of each query."""
+        if self.pair_weighting != "relevance":
+            return self._prepare_pairs(queries)
+        return PreparedRelevancePairs.of(replace(self, pair_weighting="pair"), queries)  # type: ignore[type-var]
+
+    @abstractmethod
+    def _prepare_pairs(self, queries: Queries) -> PreparedObjective:
+        """Prepare the loss of pairs that count alike, or of queries that do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +60,9 @@ class Hinge(PairObjective):
 
     Parameters
     ----------
-    pair_weighting : "pair" or "query"
-        Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query.
+    pair_weighting : "pair", "query" or "relevance"
+        Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query; or each document
+        before every other, weighted by its grade.
 
     Examples
     --------
@@ -53,7 +73,7 @@ class Hinge(PairObjective):
 
     pair_weighting: str = "pair"
 
-    def prepare(self, queries: Queries) -> PreparedHinge:
+    def _prepare_pairs(self, queries: Queries) -> PreparedHinge:
         """Rank the grades and weight the pairs of each query."""
         return PreparedHinge(_make_pair_labels(queries, self.pair_weighting), 0.0)
 
@@ -64,8 +84,9 @@ class SquaredHinge(PairObjective):
 
     Parameters
     ----------
-    pair_weighting : "pair" or "query"
-        Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query.
+    pair_weighting : "pair", "query" or "relevance"
+        Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query; or each document
+        before every other, weighted by its grade.
     margin : float
         The difference of scores from which on a pair has no loss.
 
@@ -81,7 +102,7 @@ class SquaredHinge(PairObjective):
     pair_weighting: str = "pair"
     margin: float = 1.0
 
-    def prepare(self, queries: Queries) -> PreparedHinge:
+    def _prepare_pairs(self, queries: Queries) -> PreparedHinge:
         """Rank the grades and weight the pairs of each query."""
         return PreparedHinge(_make_pair_labels(queries, self.pair_weighting), np.inf, _check_margin(self.margin))
 
@@ -97,8 +118,9 @@ class Fidelity(PairObjective):
 
     Parameters
     ----------
-    pair_weighting : "query" or "pair"
-        Whether queries count alike, or pairs: the mean over the pairs of each query, or the sum.
+    pair_weighting : "query", "pair" or "relevance"
+        Whether queries count alike, or pairs: the mean over the pairs of each query, or the sum; or each document
+        before every other, weighted by its grade.
     target : float
         P*, the wanted probability that the document of the higher grade comes first.
 
@@ -118,7 +140,7 @@ class Fidelity(PairObjective):
     pair_weighting: str = "query"
     target: float = 1.0
 
-    def prepare(self, queries: Queries) -> PreparedPairLoss:
+    def _prepare_pairs(self, queries: Queries) -> PreparedPairLoss:
         """Sort the documents by grade and weight the pairs of each query."""
         return PreparedPairLoss(*sort_by_grade(queries, self.pair_weighting), FIDELITY, _check_probability(self.target))
 
@@ -131,8 +153,9 @@ class Logistic(PairObjective):
 
     Parameters
     ----------
-    pair_weighting : "pair" or "query"
-        Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query.
+    pair_weighting : "pair", "query" or "relevance"
+        Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query; or each document
+        before every other, weighted by its grade.
     target : float
         P*, the wanted probability that the document of the higher grade comes first.
 
@@ -150,7 +173,7 @@ class Logistic(PairObjective):
     pair_weighting: str = "pair"
     target: float = 1.0
 
-    def prepare(self, queries: Queries) -> PreparedPairLoss:
+    def _prepare_pairs(self, queries: Queries) -> PreparedPairLoss:
         """Sort the documents by grade and weight the pairs of each query."""
         return PreparedPairLoss(*sort_by_grade(queries, self.pair_weighting), LOGISTIC, _check_probability(self.target))
 
@@ -163,8 +186,9 @@ class Exponential(PairObjective):
 
     Parameters
     ----------
-    pair_weighting : "pair" or "query"
-        Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query.
+    pair_weighting : "pair", "query" or "relevance"
+        Whether pairs count alike, or queries: the sum, or the mean over the pairs of each query; or each document
+        before every other, weighted by its grade.
 
     Examples
     --------
@@ -175,7 +199,7 @@ class Exponential(PairObjective):
 
     pair_weighting: str = "pair"
 
-    def prepare(self, queries: Queries) -> PreparedExponential:
+    def _prepare_pairs(self, queries: Queries) -> PreparedExponential:
         """Sort the documents by grade and weight the pairs of each query."""
         return PreparedExponential(*sort_by_grade(queries, self.pair_weighting))
 
@@ -251,7 +275,7 @@ def compute_pair_weights(queries: Queries, pair_weighting: str) -> Floats:
     if pair_weighting == "pair":
         return queries.query_weight
     if pair_weighting != "query":
-        raise InputError(f"pair_weighting={pair_weighting!r}; expected 'pair' or 'query'")
+        raise InputError(f"pair_weighting={pair_weighting!r}; expected 'pair', 'query' or, of objectives, 'relevance'")
     pairs = count_query_pairs(queries.y, queries.indptr, queries.doc_weight)
     weights: Floats = np.divide(queries.query_weight, pairs, out=np.zeros(len(pairs)), where=pairs > 0)
     return weights

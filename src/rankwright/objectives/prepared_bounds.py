@@ -216,8 +216,13 @@ class _AllRankings(NamedTuple):
         n = query.n_docs
         all_orders = np.array(list(permutations(range(n))))
         many = len(all_orders)
+        rows, lists = np.tile(np.arange(n), many), np.zeros(many, np.int64)
         copies = Queries(
-            np.zeros((many * n, 1), dtype=np.float32), np.tile(query.y, many), np.arange(many + 1) * n, np.arange(many)
+            np.zeros((many * n, 1), dtype=np.float32),
+            query.y[rows],
+            np.arange(many + 1) * n,
+            np.arange(many),
+            clicks=None if query.clicks is None else query.clicks.take(rows, lists),
         )
         copied = prepare_rankings(measure, copies, options.phi)
         order = (all_orders + np.arange(many)[:, None] * n).ravel()

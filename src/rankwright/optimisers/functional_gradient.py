@@ -257,7 +257,7 @@ def _prepare_shard(
     if not objective.uses_only_grades or queries.doc_weight is not None:
         return _GradientShard(objective.prepare(queries), queries.y, queries.indptr, None, weight)
     rows, _ = find_grade_order(queries.y, queries.indptr)
-    graded = queries.replace(X=queries.X[:, :0], y=queries.y[rows], docid=None)
+    graded = queries.reorder_labels(rows)
     return _GradientShard(objective.prepare(graded), queries.y, queries.indptr, rows.astype(np.int32), weight)
 
 

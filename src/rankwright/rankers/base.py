@@ -157,6 +157,12 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         """Return the categories of the model that training continues; None if there is no such model."""
         return None
 
+    def _label(self, queries: Queries, measure: Measure) -> Queries:
+        """Return queries with the grades that training sees: those made of clicks, if the measure is from clicks."""
+        if not measure.is_from_clicks:
+            return queries
+        return prepare_once(queries, f"grades of {measure}", lambda: measure.label(queries), 8 * queries.n_docs)
+
     def _find_ineffective(self, measure: Measure, valid: Queries | None) -> Iterator[tuple[str, str]]:
         """Yield the parameters that have no effect together with the others, and why.
 
@@ -256,6 +262,7 @@ class Ranker(ComposedDocstring, QueryEstimator, ABC):
         if train.backend is None:
             check_memory(self, DataSize.of(train))
         self._check_sets(train, valid)
+        train, valid = self._label(train, measure), None if valid is None else self._label(valid, measure)
         self._check_doc_weight(train, measure)
         train = train.with_categories(
             join_categories(self._earlier_categories(train), train.categories), "training has"

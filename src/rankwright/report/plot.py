@@ -17,12 +17,13 @@ from rankwright.analysis.permutation import PermutationImportance
 from rankwright.analysis.results import Results
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, make_printable, suggest
+from rankwright.data.examination import Examination
 from rankwright.measures import Measure, parse_measure
 from rankwright.report.query_figures import BLUE, GREY, RED, draw_histogram, draw_pairs, make_figure
 from rankwright.report.sections.costs_section import choose_ticks, compute_costs, find_frontier, select_finished
 from rankwright.report.sections.learning_lines import choose_heights
 
-__all__ = ["cost_quality", "importance", "learning_curve", "per_query"]
+__all__ = ["cost_quality", "examination", "importance", "learning_curve", "per_query"]
 
 _ROW, _AXES = 24, 150  # pixels for each bar, and for the title and the axes
 _FEW = 30  # points of a line that has markers
@@ -247,3 +248,49 @@ def _collect_values(found: Any, measure: str | Measure | None) -> tuple[str, lis
             raise InputError(f"{method} has other queries than {next(iter(methods))}; expected the same, in one order")
     values = {method: each.per_query[name] for method, each in methods.items()}
     return name, first.qid.tolist(), values, [each.means[name] for each in methods.values()]
+
+
+def examination(*found: Examination, names: Sequence[str] = ()) -> Any:
+    """Plot the probability that each position is looked at, relative to position 1, with its intervals.
+
+    Parameters
+    ----------
+    *found : Examination
+        One or several, such as estimates by different methods.
+    names : sequence of str
+        What each is called in the legend; its method by default.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A line for each; positions whose examination is not known are left out.
+
+    Examples
+    --------
+    >>> from rankwright import Examination
+    >>> figure = examination(Examination.from_power(1.0, 5), Examination.from_power(0.5, 5), names=["steep", "flat"])
+    >>> [line.name for line in figure.data]
+    ['steep', 'flat']
+    """
+    if not found or not all(isinstance(each, Examination) for each in found):
+        raise InputError("expected one or several Examination, such as rw.estimate_examination(log)")
+    if names and len(names) != len(found):
+        raise InputError(f"{len(names)} names of {len(found)} examinations; expected one for each")
+    data = []
+    for number, each in enumerate(found):
+        known = np.flatnonzero(~np.isnan(each.probability))
+        line: dict[str, Any] = {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": names[number] if names else each.method,
+        }
+        line |= {"x": (known + 1).tolist(), "y": each.probability[known].tolist()}
+        line["line"] = {"color": (BLUE, RED, GREY)[number]} if number < 3 else {}
+        if each.low is not None and each.high is not None:
+            above, below = each.high[known] - each.probability[known], each.probability[known] - each.low[known]
+            line["error_y"] = {"array": above.tolist(), "arrayminus": below.tolist()}
+        data.append(line)
+    level = next((f"bars are {each.confidence:.0%} intervals" for each in found if each.low is not None), "")
+    title = "Examination by position, relative to position 1"
+    figure = make_figure(data, title, "position", "examination", level)
+    return figure.update_yaxes(rangemode="tozero")

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from rankwright import objectives
+from rankwright.basics.errors import InputError
 from rankwright.data.queries import Queries
 from rankwright.objectives.pairwise_objectives import sort_by_grade
 from rankwright.torch.base import Loss
@@ -28,6 +29,8 @@ class PairwiseLoss(Loss):
     def compute_labels(self, queries: Queries) -> LossLabels:
         """Return the documents by descending grade, and where lower grades begin."""
         self.objective.prepare(queries.slice(0, 1))  # checks the parameters
+        if self.objective.pair_weighting == "relevance":
+            raise InputError("pair_weighting='relevance' has no torch form; train on the CPU, or take rt.Lambdas")
         rows, graded = sort_by_grade(queries, self.objective.pair_weighting)
         lower = find_positions(graded.lower, queries)
         above = np.add.reduceat(lower < np.repeat(queries.sizes, queries.sizes), queries.indptr[:-1])

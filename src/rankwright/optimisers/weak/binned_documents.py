@@ -19,6 +19,7 @@ from rankwright.scorers.lightgbm_text import are_valid_names
 # What the bins do not depend on. Whatever is not named here counts, also the seed, which draws the sample for bins.
 _OF_BOOSTERS = (
     *("objective", "metric", "sigmoid", "lambdarank_truncation_level", "lambdarank_norm", "label_gain"),
+    "lambdarank_position_bias_regularization",
     *("num_leaves", "learning_rate", "max_depth", "lambda_l1", "lambda_l2", "min_gain_to_split"),
     *("min_sum_hessian_in_leaf", "max_delta_step", "path_smooth"),
 )
@@ -58,6 +59,7 @@ class BinnedDocuments(NamedTuple):
             feature_name=names,
             categorical_feature=list_categorical(queries.categories),
             params=dict(params),
+            position=queries.position,
         )
         data.construct()
         data.label = None  # LightGBM has a copy of its own

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwright.basics.array_types import Floats
+from rankwright.basics.errors import InputError
 from rankwright.basics.optional_imports import require
 from rankwright.data.categories import list_categorical
 from rankwright.data.queries import Queries
@@ -104,6 +105,11 @@ class DistributedGrower:
         find_start: Callable[[], Shards[Floats] | None] = lambda: None,
         native: Mapping[str, Any] | None = None,
     ) -> None:
+        if queries.position is not None and (native or {}).get("objective") == "lambdarank":
+            raise InputError(
+                "LightGBM debiases positions on one machine only; bring the features here (queries.collect()), leave "
+                "the positions out (queries.replace(position=None)), or take lambdas='exact' and a measure from clicks"
+            )
         self.weak, self.documents, self.backend = weak, documents, backend
         self.find_start, self.native = find_start, dict(native or {})
         self.params = weak.to_lightgbm(1, **self.native)

@@ -74,7 +74,8 @@ LIGHTGBM_NAMES = (
     "histogram_pool_size",
 )
 _NUMBERS = ("feature_fraction", "feature_fraction_bynode", "bagging_fraction", "bagging_freq")
-_OF_NATIVE = ("sigmoid", "lambdarank_truncation_level", "lambdarank_norm")
+_POSITION_BIAS = "lambdarank_position_bias_regularization"
+_OF_NATIVE = ("sigmoid", "lambdarank_truncation_level", "lambdarank_norm", _POSITION_BIAS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,8 @@ class RegressionTree:
             LightGBM's own objective and its parameters, where trees are to be grown for it.
         """
         lgb, params = require("lightgbm"), self.to_lightgbm(n_threads, **native)
+        if _POSITION_BIAS in params and queries.position is None:
+            raise InputError(f"lightgbm_params has {_POSITION_BIAS!r}; it has no effect without Queries.position")
         with translate_errors():
             binned = bin_documents(queries, params) if start is None else BinnedDocuments.of(queries, params, start)
             booster = lgb.Booster(params, binned.data)

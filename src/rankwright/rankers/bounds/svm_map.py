@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from rankwright.basics.errors import InputError
 from rankwright.measures import AP, Measure
 from rankwright.objectives.upper_bounds import TypeTwo
 from rankwright.rankers.bounds.structured_svm import StructuredSVM
@@ -46,4 +47,6 @@ class SVMMap(StructuredSVM):
     measure: str | Measure = "map"
 
     def _margin_bound(self, measure: Measure) -> TypeTwo:
+        if measure.is_from_clicks:
+            raise InputError(f"SVMMap with {measure}; average precision has no form from clicks: use SVMNDCG or DORM")
         return TypeTwo(AP(rel=measure.min_relevant_grade), "margin")

@@ -28,8 +28,9 @@ class RankNet(DescentRanker, NetworkRanker):
     ----------
     loss : "logistic" or "fidelity"
         The cross entropy, or FRank's loss, which is at most 1 for a pair and not convex.
-    pair_weighting : "pair" or "query"
-        Whether all pairs have equal weight, or all queries that have pairs.
+    pair_weighting : "pair", "query" or "relevance"
+        Whether all pairs have equal weight, or all queries that have pairs; or, for grades that are estimated from
+        clicks, the sum over documents i of y_i times the loss of i before every other, which is linear in the grades.
 
     Notes
     -----
@@ -48,6 +49,6 @@ class RankNet(DescentRanker, NetworkRanker):
     pair_weighting: str = "query"
 
     def _objective(self, measure: Measure) -> Objective:
-        check_among("pair_weighting", self.pair_weighting, ("pair", "query"))
+        check_among("pair_weighting", self.pair_weighting, ("pair", "query", "relevance"))
         check_among("loss", self.loss, ("logistic", "fidelity"))
         return Logistic(self.pair_weighting) if self.loss == "logistic" else Fidelity(self.pair_weighting)

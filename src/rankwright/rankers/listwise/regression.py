@@ -75,13 +75,14 @@ class Regression(PathRanker, LinearModelRanker):
         self, values: Sequence[Any], train: Queries, valid: Queries | None, measure: Measure, backend: Backend
     ) -> list[FitResult]:
         strengths = [check_strength("alpha", value) for value in values]
-        if train.max_grade > _MOST_GRADE:
+        graded = train.replace(y=np.log2(1.0 + train.y)) if measure.is_from_clicks else train  # gains are relevances
+        if graded.max_grade > _MOST_GRADE:
             raise InputError(
                 f"the highest grade is {train.max_grade:g}; expected at most {_MOST_GRADE:g}, since Regression learns "
                 "gains of 2^grade - 1. Divide the grades, or take LinearRanker(objective='squares')"
             )
         outcomes = []
-        for scorer, loss in fit_ridges(train, strengths, self.scale, backend):
+        for scorer, loss in fit_ridges(graded, strengths, self.scale, backend):
             record = {"loss": loss, "train": measure.for_training().mean(train, train.compute_scores(scorer), backend)}
             if valid is not None:
                 record["valid"] = measure.mean(valid, valid.compute_scores(scorer), backend)
@@ -167,8 +168,12 @@ def _solve_ridge(moments: Floats, penalty: Floats) -> tuple[Floats, float]:
 
 
 def _weigh_documents(queries: Queries) -> tuple[Floats, Ints]:
-    """Return for each document its weight and its query's, multiplied, and its class: 1 if it is relevant, else 0."""
-    return queries.row_weight, (queries.y > 0).astype(np.int64)
+    """Return for each document its weight and its query's, multiplied, and its class: 1 if it is relevant, else 0.
+
+    Where relevance is known from clicks there is one class: a few clicks on a document do not make it relevant.
+    """
+    kinds = np.ones(queries.n_docs, np.int64) if queries.clicks is not None else (queries.y > 0).astype(np.int64)
+    return queries.row_weight, kinds
 
 
 def _sum_class_weights(queries: Queries) -> Floats:

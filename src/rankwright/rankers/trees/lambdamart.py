@@ -51,6 +51,10 @@ class LambdaMART(GradientTreeRanker):
     Burges (2010). Documents of a query with equal scores and grades share their gradients evenly, so that the order of
     the rows does not matter.
 
+    With LightGBM's lambdas, rows that have a position (``Queries.position``) are debiased by LightGBM, which learns a
+    bias of each position beside the trees (``Dataset(position=)``; ``lambdarank_position_bias_regularization`` in
+    ``lightgbm_params``): the grades are then clicks on result lists as they were shown.
+
     Native predictions are those of LightGBM with ``lightgbm_params_``, to the last bit, unless trees are polished.
     LightGBM differs from the exact lambdas: it discounts ranks beyond the truncation level as if they counted, breaks
     ties by the order of the rows, divides a change by the distance of the scores and scales the sums of a query to the
@@ -78,6 +82,10 @@ class LambdaMART(GradientTreeRanker):
         check_among("lambdas", self.lambdas, ("exact", "lightgbm"))
         if self._native:
             _require_ndcg(measure)
+
+    def _label(self, queries: Queries, measure: Measure) -> Queries:
+        """Return the queries as they are for LightGBM's lambdas: it corrects clicks by ``queries.position`` itself."""
+        return queries if self._native else super()._label(queries, measure)
 
     def _stages(self, setting: tuple[Any, ...]) -> TreeStages:
         train, _, measure, *_ = setting
@@ -110,6 +118,6 @@ def make_lambdarank_options(measure: Measure, queries: Queries) -> dict[str, Any
 def _require_ndcg(measure: Measure) -> TableMeasure:
     """Return the NDCG that LightGBM trains on in place of the measure; raise InputError if it is not NDCG."""
     wanted = measure.for_upper_bounds()
-    if not isinstance(wanted, TableMeasure) or wanted.name != "ndcg":
+    if not isinstance(wanted, TableMeasure) or wanted.name != "ndcg" or wanted.discount != "log2":
         raise InputError(f"lambdas='lightgbm' with {measure}; LightGBM has NDCG alone, lambdas='exact' any measure")
     return wanted
