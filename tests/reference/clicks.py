@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
 
-def coec(cells: list[tuple[str, str, int, int, int]], prior: float, theta=None) -> dict[tuple[str, str], float]:
+def coec(cells: list[tuple[str, str, int, int, int]], prior: float, theta: Any = None) -> dict[tuple[str, str], float]:
     """Clicks over expected clicks of cells (query, document, position, shown, clicked)."""
     value = {}
     total = sum(cell[4] for cell in cells)
@@ -42,10 +43,11 @@ def conditional_likelihood(cells: list[tuple[int, int, int, int]], log_theta: np
 def maximise_conditional_likelihood(cells: list[tuple[int, int, int, int]], n: int) -> np.ndarray:
     """The examination of positions 1 to n, relative to position 1."""
 
-    def loss(x):
+    def loss(x: np.ndarray) -> Any:
         return -conditional_likelihood(cells, np.concatenate([[0.0], x]))
 
-    return np.exp(np.concatenate([[0.0], minimize(loss, np.zeros(n - 1), method="BFGS", options={"gtol": 1e-7}).x]))
+    found = minimize(loss, np.zeros(n - 1), method="BFGS", options={"gtol": 1e-7}).x
+    return np.asarray(np.exp(np.concatenate([[0.0], found])))
 
 
 def all_pairs(cells: list[tuple[int, int, int, int]], n: int) -> np.ndarray:
@@ -65,7 +67,7 @@ def all_pairs(cells: list[tuple[int, int, int, int]], n: int) -> np.ndarray:
             skips[one - 1, other - 1] += 1.0 - rate
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if clicks[i, j] + skips[i, j] > 0]
 
-    def loss(x):
+    def loss(x: np.ndarray) -> Any:
         theta, relevance = 1 / (1 + np.exp(-x[:n])), 1 / (1 + np.exp(-x[n:]))
         value = 0.0
         for r, (i, j) in zip(relevance, pairs, strict=True):
@@ -76,7 +78,7 @@ def all_pairs(cells: list[tuple[int, int, int, int]], n: int) -> np.ndarray:
 
     found = minimize(loss, np.zeros(n + len(pairs)), method="L-BFGS-B", options={"maxiter": 2_000}).x[:n]
     theta = 1 / (1 + np.exp(-found))
-    return theta / theta[0]
+    return np.asarray(theta / theta[0])
 
 
 def regression_em(cells: list[tuple[int, int, int, int]], n: int, n_docs: int, n_iter: int = 3_000) -> np.ndarray:
@@ -91,28 +93,30 @@ def regression_em(cells: list[tuple[int, int, int, int]], n: int, n_docs: int, n
         skipped = shown - clicked
         theta = np.bincount(place, clicked + skipped * examined, n) / np.bincount(place, shown, n)
         relevance = np.bincount(doc, clicked + skipped * relevant, n_docs) / np.bincount(doc, shown, n_docs).clip(1)
-    return theta / theta[0]
+    return np.asarray(theta / theta[0])
 
 
-def count_log(rows: list[dict], duplicates: str, clashes: str, max_clicks: int) -> tuple[dict, dict, dict]:
+def count_log(
+    rows: list[dict[str, Any]], duplicates: str, clashes: str, max_clicks: int
+) -> tuple[dict[Any, Any], dict[Any, Any], dict[str, int]]:
     """Impressions and clicks by (query, document, position), lists by query, and how many faults of each kind.
 
     Rows have session, query, docid, position and clicked, none of them missing.
     """
     faults = {"duplicates": 0, "two at one position": 0, "bots": 0}
-    clicks: dict = {}
+    clicks: dict[Any, Any] = {}
     for row in rows:
         clicks[row["session"]] = clicks.get(row["session"], 0) + (row["clicked"] > 0)
     bots = {session for session, number in clicks.items() if number > max_clicks}
     faults["bots"] = len(bots)
-    lists: dict = {}
+    lists: dict[Any, Any] = {}
     for row in rows:
         if row["session"] not in bots:
             lists.setdefault((row["session"], row["query"]), []).append(row)
-    cells: dict = {}
-    n_lists: dict = {}
+    cells: dict[Any, Any] = {}
+    n_lists: dict[Any, Any] = {}
     for (_, query), shown in lists.items():
-        by_doc: dict = {}
+        by_doc: dict[Any, Any] = {}
         for row in shown:
             by_doc.setdefault(row["docid"], []).append(row)
         faults["duplicates"] += len(shown) - len(by_doc)
