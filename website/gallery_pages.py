@@ -65,7 +65,8 @@ def format_figure(figure: go.Figure, name: str, *, small: bool = False) -> str:
     if small:
         figure.update_layout(title=None, legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"})
     config = {"staticPlot": small, "responsive": True, "displayModeBar": False}
-    return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}", config=config))
+    html = figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}", config=config)
+    return f'<div class="example-figure">{html}</div>'
 
 
 def format_raw(*html: str) -> list[str]:
