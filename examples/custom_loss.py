@@ -2,9 +2,11 @@
 
 import numpy as np
 import plotly.graph_objects as go
+from numpy.typing import NDArray
 
 import rankwright as rw
-from rankwright.basics.array_types import Floats
+
+Floats = NDArray[np.float64]
 
 
 def compute_huber_loss(scores: Floats, queries: rw.Queries) -> tuple[float, Floats]:

@@ -1,4 +1,4 @@
-"""Weights for a hybrid search: three made-up runs and judgments as TREC files, tuned as ``docs/tuning.md`` shows."""
+"""Weights for a hybrid search: made-up judgments and three runs as TREC files, and the weights that fuse them best."""
 
 import sys
 import tempfile
@@ -48,7 +48,7 @@ def draw_gains(found: rw.FusionResult) -> go.Figure:
     above, below = [g.high - g.difference for g in gains], [g.difference - g.low for g in gains]
     error = {"type": "data", "array": above, "arrayminus": below}
     bars = go.Bar(x=[g.difference for g in gains], y=[g.over for g in gains], orientation="h", error_x=error)
-    return go.Figure(bars).update_layout(xaxis_title=f"gain in {found.measure}, 95% interval")
+    return go.Figure(bars).update_layout(xaxis_title=f"{found.measure}: tuned minus this, 95% interval")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def main() -> go.Figure:
     difference = np.sort(stumps - linear)[::-1]
     figure = go.Figure(go.Bar(x=np.arange(1, len(difference) + 1), y=difference, marker={"line": {"width": 0}}))
     figure.add_hline(y=found.difference, line={"dash": "dash"}, annotation_text=f"mean {found.difference:+.3f}")
-    return figure.update_layout(xaxis_title="test queries, by difference", yaxis_title="stumps less linear", bargap=0)
+    return figure.update_layout(xaxis_title="test queries, by difference", yaxis_title="stumps minus linear", bargap=0)
 
 
 if __name__ == "__main__":

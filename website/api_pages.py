@@ -158,7 +158,8 @@ def format_topics(topics: list[Topic]) -> str:
 def make_api_pages() -> Iterator[tuple[str, str]]:
     """Yield the page of every public name, and the list of all."""
     topics, algorithms = list_topics(), find_algorithm_pages()
-    yield API, read_page(API) + format_topics(topics)
+    lead = read_page(API).split("\n\n")[:2]  # what follows is for readers of the file
+    yield API, "\n\n".join(lead) + "\n" + format_topics(topics)
     for topic in topics:
         for name in topic.names:
             algorithm = algorithms.get(name) if topic.module == "rankwright" else None

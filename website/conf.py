@@ -1,5 +1,6 @@
 """The configuration of Sphinx."""
 
+import re
 from typing import Any
 
 from rankwright import __version__
@@ -58,6 +59,12 @@ def skip_tuple_fields(app: Any, kind: str, name: str, value: Any, skip: bool, op
     return True if str(getattr(value, "__doc__", "")).startswith("Alias for field") else None
 
 
+def link_pages(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+    """Make links of the files of ``docs/`` that a docstring names."""
+    lines[:] = [re.sub(r"``docs/([\w/-]+)\.md``", r":doc:`/\1`", line) for line in lines]
+
+
 def setup(app: Any) -> None:
     """Connect what is above with Sphinx."""
+    app.connect("autodoc-process-docstring", link_pages)
     app.connect("autodoc-skip-member", skip_tuple_fields)

@@ -48,22 +48,25 @@ def run_example(path: Path) -> ExampleRun:
 
 
 def format_figure(figure: go.Figure, name: str, *, small: bool = False) -> str:
-    """Return a figure as HTML that takes its colours from the page."""
-    figure = go.Figure(figure).update_layout(
+    """Return a figure as HTML that takes its colours from the page; a small one has its legend above it."""
+    figure = go.Figure(figure)
+    has_legend = sum(trace.name is not None for trace in figure.data) > 1
+    figure.update_layout(
         template="none",
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         colorway=["#3b76af", "#d98032", "#4f9d5b", "#9467bd", "#8c6d5b"],
         font={"family": "inherit", "size": 11 if small else 13},
-        height=230 if small else 420,
-        margin={"l": 10, "r": 10, "t": 8 if small else 36, "b": 10},
-        showlegend=False if small else None,
+        height=(260 if has_legend else 236) if small else 420,
+        margin={"l": 10, "r": 10, "t": 8 if small else 36, "b": 16 if small else 10},
+        showlegend=has_legend,
     )
     figure.update_xaxes(automargin=True).update_yaxes(automargin=True)
     if small:
-        figure.update_layout(title=None)
+        figure.update_layout(title=None, legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"})
     config = {"staticPlot": small, "responsive": True, "displayModeBar": False}
-    return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}", config=config))
+    html = figure.to_html(full_html=False, include_plotlyjs=False, div_id=f"figure-{name}", config=config)
+    return f'<div class="example-figure">{html}</div>'
 
 
 def format_raw(*html: str) -> list[str]:

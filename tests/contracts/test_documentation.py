@@ -198,7 +198,7 @@ def brought(folder) -> dict[str, Any]:
 def given(folder, brought, monkeypatch) -> Iterator[dict[str, Any]]:
     """Return the names for one page; the working directory is ``folder``, and nothing else outlasts the page."""
 
-    def run_anew(experiment, out):
+    def run_anew(experiment, out, workers=None):
         shutil.rmtree(out, ignore_errors=True)
         return run_experiment(experiment, out, rw.Serial())
 
