@@ -110,6 +110,27 @@ def test_rankers_train_on_interleaved_rows_as_on_adjacent_ones(ranker, data):
     assert one.tobytes() == other.tobytes()
 
 
+def test_clicks_and_positions(data):
+    """Counts go in and come out by row, in the caller's order."""
+    n, rng = len(data.y), np.random.default_rng(0)
+    shown, examination = rng.integers(1, 30, n), [1.0, 0.5, 0.25]
+    cells = np.arange(n + 1), rng.integers(1, 4, n), shown, rng.binomial(shown, 0.4)
+    counts = rw.ClickCounts(*cells, np.ones(len(data.mixed)), examination)
+    mixed = data.mixed.replace(clicks=counts, position=counts.position)
+    adjacent = data.sorted.replace(clicks=counts.take(data.order, slice(None)), position=counts.position[data.order])
+    assert mixed.clicks.n_clicked.tolist() == counts.n_clicked.tolist()
+    assert mixed.position.tolist() == counts.position.tolist()
+    assert mixed.grouped().clicks.n_clicked.tolist() == adjacent.clicks.n_clicked.tolist()
+    measure = rw.parse_measure("ndcg@5(clicks=ips)")
+    expected = counts.n_clicked / np.array(examination)[counts.position - 1] / counts.n_shown
+    assert measure.label(mixed).y == pytest.approx(expected)
+    assert measure.label(adjacent).y == pytest.approx(expected[data.order])
+    one = rw.evaluate(data.scores, mixed, str(measure))
+    other = rw.evaluate(data.scores[data.order], adjacent, str(measure))
+    assert one.per_query[str(measure)].tolist() == other.per_query[str(measure)].tolist()
+    assert one.click_errors == pytest.approx(other.click_errors)
+
+
 def test_a_column_of_a_frame(data, model):
     frame = data.table
     queries = rw.Queries.from_frame(frame, label="grade", qid="query", docid="doc")

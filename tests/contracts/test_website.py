@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from benchmarks import picture
+from benchmarks import click_picture, picture
 from website import api_pages, contents
 from website.contents import CONTENTS, DOCS, ITEM, ROOT, Section
 
@@ -136,3 +136,11 @@ def test_the_picture_of_readme_shows_the_tables_of_benchmarks():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert all(f"{row.mean:.4f}" in readme for table in tables.values() for row in table)
     assert picture.draw_svg(tables) == picture.PICTURE.read_text(encoding="utf-8"), "python -m benchmarks.picture"
+
+
+def test_the_picture_of_clicks_shows_the_tables_of_its_page():
+    sessions, tables = click_picture.read_tables(click_picture.TABLES.read_text(encoding="utf-8"))
+    assert len(sessions) == 4
+    assert all(click_picture.LINES.keys() <= table.keys() for table in tables.values())
+    drawn = click_picture.draw_svg(sessions, tables)
+    assert drawn == click_picture.PICTURE.read_text(encoding="utf-8"), "python -m benchmarks.click_picture"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reference import clicks as reference
+from tests.reference import click_measures as reference
 from tests.reference.measures import averaged, rank
 
 import rankwright as rw

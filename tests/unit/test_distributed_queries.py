@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from tests.unit.test_click_training import make_clicked
 
 import rankwright as rw
 from rankwright.analysis.inspection import inspect_quickly
@@ -358,6 +359,29 @@ class TestFits:
         assert (
             rw.Regression().fit(there).predict(TRAIN).tobytes() == rw.Regression().fit(TRAIN).predict(TRAIN).tobytes()
         )
+
+    def test_clicks_and_positions_go_with_their_rows(self, backend):
+        made, rng = make_clicked(20), np.random.default_rng(0)
+        here = made.replace(position=rng.integers(1, 6, made.n_docs))
+        there = rw.DistributedQueries.from_queries(here, backend)
+        array = pytest.importorskip("dask.array").from_array
+        given = {"clicks": here.clicks, "position": here.position, "backend": backend}
+        others = rw.DistributedQueries.from_arrays(
+            *(
+                array(values, chunks=(50, -1)[: values.ndim])
+                for values in (here.X, np.zeros(made.n_docs), here.row_qid)
+            ),
+            **given,
+        )
+        measure, scores = "ndcg@5(clicks=coec)", rng.normal(size=made.n_docs)
+        for far in (there, others):
+            assert far.position.tolist() == here.position.tolist()
+            assert far.clicks.n_clicked.tolist() == here.clicks.n_clicked.tolist()
+            assert rw.evaluate(scores, far, measure)[measure] == rw.evaluate(scores, here, measure)[measure]
+            one, other = (rw.DirectRank(measure=measure, n_restarts=1).fit(each) for each in (here, far))
+            assert one.coef_.tobytes() == other.coef_.tobytes()
+        with pytest.raises(rw.InputError, match="LightGBM debiases positions on one machine only"):
+            rw.LambdaMART(lambdas="lightgbm", backend=backend).fit(there.replace(y=np.zeros(made.n_docs)))
 
     def test_large_data_keep_their_order(self, backend, parts, monkeypatch):
         folder, here = parts

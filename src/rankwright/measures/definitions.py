@@ -14,7 +14,7 @@ from rankwright.basics.errors import InputError, quote, suggest
 from rankwright.data.queries import Queries
 from rankwright.kernels.measures.discounts import GEOMETRIC, HARMONIC, LOGARITHMIC, DiscountFunction
 from rankwright.kernels.measures.measure_values import MeasureArrays, compute_ideal_values
-from rankwright.measures.click_relevance import CLIPPED, ESTIMATORS
+from rankwright.measures.click_relevance import ESTIMATORS
 from rankwright.measures.dialects import DIALECTS
 
 if TYPE_CHECKING:
@@ -172,7 +172,6 @@ def _compute_cut_off_norms(measure: TableMeasure, arrays: MeasureArrays, ranked:
 
 
 _ALWAYS = ("empty", "ties")
-CLICK_DEFAULTS = {"gain": "linear", "ties": "average"}  # of measures from clicks: with these a sum is unbiased
 _CLICKS = ("clicks", "clip")
 
 DEFINITIONS: Mapping[str, Definition] = {
@@ -306,37 +305,6 @@ def check_option(option: str, value: object) -> str | float | int:
     if option == "rel" and not (math.isfinite(number) and number > 0):
         raise InputError(f"rel={text}; expected a number above 0")
     return int(number) if option == "max" else number
-
-
-def check_click_options(name: str, dialect: object, options: Mapping[str, object]) -> dict[str, str | float | int]:
-    """Return the options that follow from a measure's clicks; raise InputError if they do not go with the others."""
-    estimator, allowed = options.get("clicks", "none"), DEFINITIONS[name].click_options
-    asked = [option for option in ("clicks", "clip", "floor") if options.get(option, "none") != "none"]
-    if asked and not allowed:
-        raise InputError(
-            f"{name} has no form that is estimated from clicks: it is no sum over documents. "
-            f"{_CLICKS_INSTEAD.get(name, 'ndcg(clicks=ips)')} is one"
-        )
-    if estimator == "none":
-        if asked:
-            raise InputError(f"{name}: {asked[0]} has no effect without clicks=, such as clicks=ips")
-        return {}
-    if dialect is not None:
-        raise InputError(f"{name}(clicks={estimator}) with dialect={dialect}; tools have no measures from clicks")
-    if "clip" in options and estimator not in CLIPPED:
-        raise InputError(f"{name}: clip has no effect with clicks={estimator}, whose weights are never large")
-    if "rel" in options:
-        raise InputError(f"{name}: rel has no effect with clicks={estimator}; the estimated relevance is the gain")
-    if options.get("gain", "linear") != "linear":
-        raise InputError(
-            f"{name}: gain={options['gain']} with clicks={estimator}; the gain is the estimated relevance: "
-            "no other function of it is unbiased"
-        )
-    return {option: value for option, value in CLICK_DEFAULTS.items() if option in DEFINITIONS[name].options}
-
-
-_RECIPROCAL = "dcg(discount=reciprocal,clicks=ips)"  # the sum of the reciprocal ranks of relevant documents
-_CLICKS_INSTEAD = {"rr": _RECIPROCAL, "err": _RECIPROCAL, "wta": "p@1(clicks=ips)"}
 
 
 def resolve_dialect(dialect: str, name: str, k: int | None) -> tuple[int | None, dict[str, str | float | int]]:

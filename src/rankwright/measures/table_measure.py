@@ -24,13 +24,13 @@ from rankwright.kernels.measures.measure_values import (
 )
 from rankwright.kernels.measures.sorting import sort_rows
 from rankwright.measures.base import Measure, PreparedMeasure
+from rankwright.measures.click_errors import average_tied, compute_click_variances, spread_discounts
+from rankwright.measures.click_options import CLICK_DEFAULTS, check_click_options
 from rankwright.measures.click_relevance import ClickRelevance, estimate_relevance
 from rankwright.measures.definitions import (
-    CLICK_DEFAULTS,
     DEFINITIONS,
     MAX_GRADE,
     Definition,
-    check_click_options,
     check_cut_off,
     check_option,
     resolve_dialect,
@@ -317,30 +317,15 @@ class PreparedTableMeasure(PreparedMeasure):
             compute_ranked_values(self.arrays, order, start, stop, out)
 
     def compute_click_variances(self, scores: Floats) -> Floats | None:
-        """Return the variance of each query's value by the clicks alone; None if no clicks are in it.
-
-        The value is a function of independent binomial counts, which is taken as linear about the counts found.
-        """
+        """Return the variance of each query's value by the clicks alone; None if no clicks are in it."""
         if self.estimate is None:
             return None
-        a, sizes = self.arrays, np.diff(self.indptr)
-        query, order = np.repeat(np.arange(len(sizes)), sizes), np.arange(len(scores))
-        keys = self.sort_keys(scores)
-        sort_rows(keys, self.tie_keys, self.indptr, 0, len(sizes), order)
-        slope = spread_discounts(order, a)
+        keys, order = self.sort_keys(scores), np.arange(len(scores))
+        sort_rows(keys, self.tie_keys, self.indptr, 0, len(self.indptr) - 1, order)
+        discounts = spread_discounts(order, self.arrays)
         if self.ties == "average":
-            _, tied = np.unique(np.column_stack([query, keys]), axis=0, return_inverse=True)
-            slope = (np.bincount(tied.ravel(), slope) / np.bincount(tied.ravel()))[tied.ravel()]
-        sums = np.add.reduceat(slope * a.gain, self.indptr[:-1])
-        if self.norm_slope is not None:
-            slope = slope - (sums * a.scale)[query] * self.norm_slope
-        slope = slope * a.scale[query]
-        total = self.estimate.total
-        if total is not None:
-            sums = np.add.reduceat(slope * a.gain, self.indptr[:-1])
-            slope = np.divide(slope - sums[query], total[query], out=np.zeros(len(query)), where=total[query] > 0)
-        variances: Floats = np.add.reduceat(slope**2 * self.estimate.variance, self.indptr[:-1])
-        return variances
+            discounts = average_tied(discounts, keys, self.indptr)
+        return compute_click_variances(self.arrays, discounts, self.norm_slope, self.estimate)
 
     @property
     def is_constant(self) -> NDArray[np.bool_]:
@@ -389,15 +374,6 @@ class PreparedTableMeasure(PreparedMeasure):
         deltas = np.empty_like(by_rank)
         deltas[np.ix_(order, order)] = by_rank * a.scale[query]
         return deltas
-
-
-def spread_discounts(order: Ints, arrays: MeasureArrays) -> Floats:
-    """Return the discount of each document when the documents of each query are in this order."""
-    rank = np.arange(len(order)) - np.repeat(arrays.indptr[:-1], np.diff(arrays.indptr))
-    depth = len(arrays.discount)
-    discounts = np.empty(len(order))
-    discounts[order] = np.where(rank < depth, arrays.discount[np.minimum(rank, depth - 1)], 0.0)
-    return discounts
 
 
 def slice_arrays(arrays: MeasureArrays, start: int, stop: int) -> MeasureArrays:
