@@ -149,6 +149,43 @@ def measure_all_pairs(n_sessions: int = 10_000, repetitions: int = 10) -> Iterat
     yield Table(f"Harvesting from three rankers, {n_sessions:,} sessions, 5 positions", rows)
 
 
+def measure_grades(sessions: tuple[int, ...] = (30_000, 300_000), n_folds: int = 5) -> Iterator[Table]:
+    """Yield the table of NDCG@10 by judges, on MQ2008, of rankers that were trained on grades of simulated clicks."""
+    folder = find_data("MQ2008")
+    if folder is None:
+        yield Table(
+            "Rankers trained on grades of clicks", [skipped("MQ2008", "RANKWRIGHT_DATA names the folder of data")]
+        )
+        return
+    values: dict[str, list[float]] = {}
+    rankers = (rw.Regression(), rw.LambdaMART(num_leaves=7, n_estimators=100, early_stopping_rounds=20))
+
+    def train_and_test(name: str, train: rw.Queries, valid: rw.Queries, test: rw.Queries) -> None:
+        for ranker in rankers:
+            found = rw.evaluate(ranker.fit(train, valid=valid), test, "ndcg@10")["ndcg@10"]
+            values.setdefault(f"{name}, {type(ranker).__name__}", []).append(found)
+
+    for number, (train, valid, test) in enumerate(rw.read_folds(folder)[:n_folds]):
+        judged = np.flatnonzero([train.y[rows].max() > 0 for rows in train])
+        sample = train.take(np.random.default_rng(number).choice(judged, 10, replace=False))
+        shown = rw.Regression().fit(sample)
+        values.setdefault("the ranker that users saw", []).append(rw.evaluate(shown, test, "ndcg@10")["ndcg@10"])
+        train_and_test("judged", train, valid, test)
+        for n_sessions in sessions:
+            options = {"n_sessions": n_sessions, "swaps": "first", "swap_share": 0.1}
+            logs = [_simulate(each, shown, options, seed) for each, seed in ((train, 1), (valid, 2))]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                examination = rw.estimate_examination(logs[0]).fit_power()
+            kinds: dict[str, dict[str, Any]] = {"ctr, 4 grades": {"grades": "ctr", "cuts": 4}, "coec": {}}
+            kinds |= {"coec with examination": {"examination": examination}}
+            for name, more in kinds.items():
+                made = [log.to_queries(each, **more) for log, each in zip(logs, (train, valid), strict=True)]
+                train_and_test(f"{n_sessions:,} sessions, {name}", made[0], made[1], test)
+    rows = [Row(name, f"{np.mean(found):.4f}") for name, found in values.items()]
+    yield Table("Rankers trained on grades of clicks", rows)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", choices=_DATA, action="append", help="a data set (default: all)")
@@ -160,5 +197,6 @@ if __name__ == "__main__":
             lambda: measure(chosen, arguments.repetitions),
             lambda: measure_wrong_models(repetitions=arguments.repetitions // 2),
             lambda: measure_all_pairs(repetitions=arguments.repetitions // 4),
+            measure_grades,
         ]
     )

@@ -26,7 +26,7 @@ from rankwright.basics.errors import collect_warnings
 DATA = Path(os.environ.get("RANKWRIGHT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SETS = ("MQ2008", "OHSUMED", "made")
 SESSIONS = (1_000, 10_000, 100_000, 1_000_000)
-N_POSITIONS, LARGEST_PEER = 10, 100_000
+N_POSITIONS, LARGEST_PEER = 10, 10_000
 TREES: dict[str, Any] = {"n_estimators": 100, "num_leaves": 16, "learning_rate": 0.1}
 MEASURE = "ndcg@10"
 _XGBOOST = {"max_leaves": 16, "max_depth": 0, "grow_policy": "lossguide", "eta": 0.1, "nthread": 2}

@@ -81,7 +81,7 @@ def all_pairs(cells: list[tuple[int, int, int, int]], n: int) -> np.ndarray:
     return np.asarray(theta / theta[0])
 
 
-def regression_em(cells: list[tuple[int, int, int, int]], n: int, n_docs: int, n_iter: int = 3_000) -> np.ndarray:
+def regression_em(cells: list[tuple[int, int, int, int]], n: int, n_docs: int, n_iter: int = 1_000) -> np.ndarray:
     """Regression-EM (Wang et al., 2018) with a relevance for each document, of cells (document, position, shown, clicked)."""
     doc, position, shown, clicked = np.array(cells).T
     place = position - 1

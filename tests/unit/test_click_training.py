@@ -77,6 +77,21 @@ def test_blends_and_selection_go_by_clicks(clicked):
     assert chosen.score(valid) == pytest.approx(best)
 
 
+def test_trained_models_are_compared_diagnosed_and_polished_by_clicks(clicked):
+    """The documents have no grades, so that whatever needs some takes those of the clicks."""
+    trees = rw.LambdaMART(measure=MEASURE, n_estimators=4, min_child_samples=2).fit(clicked)
+    linear = rw.DirectRank(measure=MEASURE, n_restarts=1).fit(clicked)
+    results = rw.compare_scores({"trees": trees, "linear": linear}, clicked, MEASURE)
+    assert MEASURE in str(results.measures)
+    assert MEASURE in str(rw.diagnose(trees, clicked))
+    polished = rw.polish_model(trees, clicked, MEASURE, max_iter=2)
+    assert polished.predict(clicked).shape == (96,)
+    found = rw.polish(clicked.X[:, :2], clicked, MEASURE)
+    assert found.after >= found.before
+    worth = rw.permutation_importance(linear, clicked, MEASURE)
+    assert MEASURE in str(worth)
+
+
 def test_a_relevance_that_many_clicks_tell_is_learned():
     queries = rw.make_queries(60, n_docs=8, random_state=0)
     log = rw.simulate_clicks(queries, queries.X[:, 3], n_sessions=300_000, random_state=0)

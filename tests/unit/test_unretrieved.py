@@ -79,6 +79,7 @@ BY_NAME |= {
     "ndcg@3(gain=linear)": ndcg(3, "linear"),
     "ndcg@3(gain=pow2)": ndcg(3, "pow2"),
     "ndcg@3(discount=letor)": ndcg(3, "exp", "letor"),
+    "ndcg@3(discount=reciprocal)": ndcg(3, "exp", "reciprocal"),
     "map": share(reference.average_precision),
     "map(rel=2)": share(reference.BY_NAME["map(rel=2)"], rel=2),
     "ap@2": share(reference.BY_NAME["ap@2"], k=2),

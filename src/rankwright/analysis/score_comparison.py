@@ -55,6 +55,7 @@ def compare_scores(
     parsed = _parse(measures)
     if not scores:
         raise InputError("nothing to compare; expected at least one method")
+    queries = queries if queries.has_grades else parsed[0].label(queries)
     found = [compute_scores(each, queries) for each in scores.values()]
     grouped = queries.grouped()
     prepared = [measure.prepare(grouped) for measure in parsed]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankwright.cli.app import JsonOption, app, print_json, progress_bar
+from rankwright.cli.app import JsonOption, app, print_json, print_note, progress_bar
 from rankwright.cli.column_options import split_lists
 
 if TYPE_CHECKING:
@@ -170,6 +170,8 @@ def clicks(
     print(log)
     if found is not None:
         print(f"\n{found}")
+    else:
+        print_note("grades without --examination correct too much where the best documents are first; see --help")
     print(f"\n{_format_grades(graded, y)}")
     if queries is not None:
         print(f"{out}: {len(queries)} queries, {queries.n_docs} documents, {queries.n_features} features")

@@ -130,7 +130,7 @@ def polish(
     other = None if valid is None else _check_scores(*valid, "validation scores")
     if other is not None and other.shape[1] != matrix.shape[1]:
         raise InputError(f"validation scores of {other.shape[1]} scorers; there are {matrix.shape[1]} in training")
-    wanted = wanted.with_max_grade(max(each.max_grade for each in (queries, *(valid or ())[1:])))
+    wanted = wanted.with_max_grade(max(wanted.label(each).max_grade for each in (queries, *(valid or ())[1:])))
     train = _make_landscape(MatrixColumns(matrix), queries, wanted, "training", found)
     weights = _check_start(start, matrix.shape[1], nonnegative)
     held_out = None
@@ -212,7 +212,7 @@ def polish_model(
                 f"the features of the {what} queries are on the workers of a cluster; polish_model needs them here: "
                 "pass some of the queries, fetched by queries.take(positions).collect()"
             )
-    sets = {what: each.grouped() for what, each in sets.items()}
+    sets = {what: wanted.label(each).grouped() for what, each in sets.items()}
     wanted = wanted.with_max_grade(max(each.max_grade for each in sets.values()))
     ensemble, rules = (
         make_ensemble(model, str(wanted), count_threads(found)),

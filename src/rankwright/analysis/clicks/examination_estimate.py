@@ -74,7 +74,7 @@ def estimate_examination(
     --------
     >>> from rankwright import make_queries, simulate_clicks
     >>> queries = make_queries(200, random_state=0)
-    >>> log = simulate_clicks(queries, queries.X[:, 0], n_sessions=100_000, swaps="first", random_state=0)
+    >>> log = simulate_clicks(queries, queries.X[:, 0], n_sessions=100_000, swaps="first", random_state=1)
     >>> found = estimate_examination(log)
     >>> found.method, bool(found.low[1] < 0.5 < found.high[1])
     ('swaps', True)

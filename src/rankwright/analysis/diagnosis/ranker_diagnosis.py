@@ -78,7 +78,7 @@ def diagnose(
     wanted = asked if asked is not None else training.measure
     if wanted is None:
         raise InputError(f"measure {model.measure!r} is a user's own, which the model does not hold; pass measure=")
-    queries = model.choose_features(queries).grouped()
+    queries = wanted.label(model.choose_features(queries)).grouped()
     wanted = wanted.with_max_grade(queries.max_grade)
     scores = model.predict(queries)
     values = wanted.values(queries, scores, backend)
