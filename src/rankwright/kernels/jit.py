@@ -13,6 +13,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from rankwright.kernels.caching import KernelCache
+from rankwright.kernels.compiling import PartCompiler, WholeCompiler, ignore_literals, keep_from_python
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
@@ -27,7 +28,7 @@ def kernel(fn: F) -> F:
 
     ``fastmath=False`` is set explicitly, or Numba inherits the caller's flag.
     """
-    return _compile_on_first_use(fn, fastmath=False)
+    return _compile_on_first_use(fn, fastmath=False, pipeline_class=WholeCompiler)
 
 
 def loose_kernel(fn: F) -> F:
@@ -41,15 +42,25 @@ def loose_kernel(fn: F) -> F:
 
 def _compile_on_first_use(fn: F, **options: Any) -> F:
     """Return a function that Numba compiles when it is first called, with its compiled code kept on disk."""
-    compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(fn)
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(fn)
     if hasattr(compiled, "_cache"):  # not where the compiler is switched off
-        compiled._cache = KernelCache(fn, options)
+        compiled._cache = KernelCache(fn, {name: value for name, value in options.items() if name != "pipeline_class"})
+        ignore_literals(compiled)
+    return cast(F, compiled)
+
+
+def inner_kernel(fn: F, **options: Any) -> F:
+    """Make a function a kernel that only kernels call."""
+    compiled: Any = numba.njit(error_model="numpy", fastmath=False, pipeline_class=PartCompiler, **options)(fn)
+    if hasattr(compiled, "_cache"):
+        keep_from_python(compiled, kernel(fn))
+        ignore_literals(compiled)
     return cast(F, compiled)
 
 
 def inlined(fn: F) -> F:
     """Make a function a kernel that is compiled into the kernels that call it; its sums are never reordered."""
-    return _compile_on_first_use(fn, forceinline=True, fastmath=False)
+    return inner_kernel(fn, forceinline=True)
 
 
 @llvm

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, inlined, kernel
+from rankwright.kernels.jit import Floats, Ints, inlined, inner_kernel, kernel
 from rankwright.kernels.measures.measure_values import MeasureArrays
 from rankwright.kernels.measures.sorting import bucket_sort
 
@@ -44,7 +44,7 @@ class GainSweep(NamedTuple):
     sign: float  # 1 to the right, -1 to the left
 
 
-@kernel
+@inner_kernel
 def compute_crossing_time(b_upper: float, a_upper: float, b_lower: float, a_lower: float, now: float) -> float:
     """Return the time t at which the lower of two score lines overtakes the upper one; infinity if never."""
     at = (b_upper - b_lower) / (a_lower - a_upper)
@@ -52,7 +52,7 @@ def compute_crossing_time(b_upper: float, a_upper: float, b_lower: float, a_lowe
     return at if a_lower > a_upper else np.inf
 
 
-@kernel
+@inner_kernel
 def double_capacity(values: Any) -> Any:
     """Return an array twice as long that begins with the same values."""
     out = np.empty(2 * len(values), values.dtype)
@@ -72,7 +72,7 @@ def record_jump(
     return new, count
 
 
-@kernel
+@inner_kernel
 def _look_up_discount(discount: Floats, r: int) -> float:
     """Return the discount of a rank, counted from 0; it is 0 beyond the cut-off."""
     return float(discount[r]) if r < len(discount) else 0.0
@@ -162,7 +162,7 @@ def _find_next_swap(cross: Floats, soonest: Floats, sooner: Floats) -> int:
     return r
 
 
-@kernel
+@inner_kernel
 def advance_sweep(
     sweep: GainSweep, meetings: Floats, who: Ints, until: float, times: Floats, deltas: Ints, count: int
 ) -> tuple[Floats, Ints, int]:
@@ -221,7 +221,7 @@ def advance_sweep(
     return times, deltas, count
 
 
-@kernel
+@inner_kernel
 def _find_all_meetings(sweep: GainSweep, limit: float) -> tuple[Floats, Ints]:
     """Return the sorted times at which documents with and without a gain meet, and which two meet each time.
 
@@ -248,7 +248,7 @@ def _find_all_meetings(sweep: GainSweep, limit: float) -> tuple[Floats, Ints]:
     return bucket_sort(times, who, count, 0.0)
 
 
-@kernel
+@inner_kernel
 def sweep_gains(
     arrays: MeasureArrays,
     order: Ints,

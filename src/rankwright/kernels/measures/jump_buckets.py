@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 
 _FAR = 1e18  # the largest distance from 0, in units
 
 
-@kernel
+@inner_kernel
 def find_bucket(t: float, inverse_unit: float, half: int) -> int:
     """Return the number of the bucket that holds the time t of a jump; Cauchy distributed times fill buckets evenly."""
     x = min(max(t * inverse_unit, -_FAR), _FAR)

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 from rankwright.kernels.measures.gain_sweep import compute_crossing_time, double_capacity, record_jump, sweep_gains
 from rankwright.kernels.measures.jump_buckets import sum_jumps
 from rankwright.kernels.measures.measure_values import MeasureArrays, compute_query_sum
@@ -32,7 +32,7 @@ from rankwright.kernels.measures.sorting import max_query_size
 MAX_TOP_DEPTH = 32  # cut-offs up to here are swept fastest by _sweep_top
 
 
-@kernel
+@inner_kernel
 def _find_overtaker(
     b: float, a: float, outer_b: Floats, outer_a: Floats, place: Ints, n: int, now: float, times: Floats
 ) -> int:
@@ -53,7 +53,7 @@ def _find_overtaker(
     return chosen
 
 
-@kernel
+@inner_kernel
 def _sweep_top(
     arrays: MeasureArrays,
     order: Ints,

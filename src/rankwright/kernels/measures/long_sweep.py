@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 from rankwright.kernels.measures.gain_sweep import GainSweep, advance_sweep, update_soonest
 from rankwright.kernels.measures.jump_buckets import find_bucket
 from rankwright.kernels.measures.meetings import NO_PAIR, MeetingBuffer, find_meetings, make_meeting_buffer
@@ -30,7 +30,7 @@ class SweepSnapshots(NamedTuple):
     ints: Ints  # the rounded value, who met last, the next end, the block, the lowest and highest bucket since
 
 
-@kernel
+@inner_kernel
 def _merge_close_jumps(times: Floats, deltas: Ints, count: int, unit: float) -> int:
     """Merge jumps of a measure at almost the same time, in place; return how many jumps are left."""
     kept, i = 0, 0
@@ -50,7 +50,7 @@ def _merge_close_jumps(times: Floats, deltas: Ints, count: int, unit: float) -> 
     return kept
 
 
-@kernel
+@inner_kernel
 def _sweep_block(
     sweep: GainSweep, buffer: MeetingBuffer, end: float, unit: float, times: Floats, deltas: Ints
 ) -> tuple[Floats, Ints, int, bool]:
@@ -72,7 +72,7 @@ def allocate_snapshots(sweep: GainSweep, n: int) -> SweepSnapshots:
     return SweepSnapshots(above, ranked, lead, cross, np.empty((n, 2)), np.zeros((n, 6), np.int64))
 
 
-@kernel
+@inner_kernel
 def _save_snapshot(
     sweep: GainSweep, buffer: MeetingBuffer, snapshots: SweepSnapshots, at: int, next_end: int, block: int
 ) -> None:
@@ -89,7 +89,7 @@ def _save_snapshot(
     snapshots.ints[at, 4], snapshots.ints[at, 5] = NO_PAIR, -1
 
 
-@kernel
+@inner_kernel
 def _restore_snapshot(sweep: GainSweep, buffer: MeetingBuffer, snapshots: SweepSnapshots, at: int) -> None:
     """Set a sweep back to the state that was saved in row ``at`` of the snapshots."""
     sweep.above[:], sweep.ranked[:], sweep.lead[:], sweep.cross[:] = (

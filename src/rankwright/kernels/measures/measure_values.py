@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, inlined, kernel
+from rankwright.kernels.jit import Floats, Ints, inlined, inner_kernel, kernel
 from rankwright.kernels.measures.sorting import max_query_size, sort_rows
 
 
@@ -73,7 +73,7 @@ def rank_and_sum(arrays: MeasureArrays, keys: Floats, tie: Floats, order: Ints, 
     return float(sum_weighted(values, weight))
 
 
-@kernel
+@inner_kernel
 def _sort_gains(gains: Floats, levels: Floats, counts: Ints, n_levels: int, out: Floats) -> int:
     """Write the gains of one query in descending order; return the number of different gains seen so far.
 
@@ -118,7 +118,7 @@ def compute_ideal_values(arrays: MeasureArrays) -> Floats:
     return out
 
 
-@kernel
+@inner_kernel
 def _fill_survival(gains: Floats, n: int, depth: int, out: Floats) -> None:
     """Write for j = 0 to ``depth`` the mean product of (1 - gain) over all choices of j of the n documents.
 
@@ -179,7 +179,7 @@ def compute_averaged_values(
         out[q] = base[q] + scale[q] * total
 
 
-@kernel
+@inner_kernel
 def compute_leads(gains: Floats, u: float, v: float) -> Floats:
     """Return for every rank the factor (lead) that the gains of one query put on it from the ranks before."""
     out = np.empty(len(gains))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, inlined, kernel
+from rankwright.kernels.jit import Floats, Ints, inlined, inner_kernel, kernel
 from rankwright.kernels.measures.gain_sweep import GainSweep, compute_crossing_time
 from rankwright.kernels.measures.sorting import bucket_sort
 
@@ -35,7 +35,7 @@ class MeetingBuffer(NamedTuple):
     last_who: Ints
 
 
-@kernel
+@inner_kernel
 def make_meeting_buffer(room: int) -> MeetingBuffer:
     """Return an empty buffer for ``room`` meetings, with as much space again for meetings that are dropped later."""
     ints, floats = np.zeros((3, 1), np.int64), np.zeros((2, 1))
@@ -75,7 +75,7 @@ def choose_block_ends(sweep: GainSweep, limit: float, room: int) -> Floats:
     return ends[: n + 1]
 
 
-@kernel
+@inner_kernel
 def _sort_meetings(buffer: MeetingBuffer, low: float) -> tuple[Floats, Ints]:
     """Return the times and the documents of the buffer's meetings, sorted by time, then by documents."""
     times, who = bucket_sort(buffer.times, buffer.who, buffer.size[0], low)
@@ -88,7 +88,7 @@ def _sort_meetings(buffer: MeetingBuffer, low: float) -> tuple[Floats, Ints]:
     return times, who
 
 
-@kernel
+@inner_kernel
 def _drop_later_half(buffer: MeetingBuffer) -> None:
     """Drop about the later half of a full buffer's meetings, and end the block before them."""
     n = buffer.size[0]
@@ -108,7 +108,7 @@ def _drop_later_half(buffer: MeetingBuffer) -> None:
     buffer.size[0], buffer.last_time[0], buffer.last_who[0] = kept, last_time, last_who
 
 
-@kernel
+@inner_kernel
 def _collect_all_pairs(sweep: GainSweep, buffer: MeetingBuffer) -> None:
     """Add the block's meetings to the buffer by a look at every pair: quick if most meet at about the same time."""
     b, a, zero_b, zero_a, zeros = sweep.b, sweep.a, sweep.zero_b, sweep.zero_a, len(sweep.zero_b)
@@ -148,7 +148,7 @@ def _keep_meeting(sweep: GainSweep, buffer: MeetingBuffer, i: int, j: int, rises
             _drop_later_half(buffer)
 
 
-@kernel
+@inner_kernel
 def _merge_runs(keys: Floats, items: Ints, low: int, mid: int, high: int, space: Ints) -> None:
     """Merge two neighbouring runs of items, each sorted by descending key, into one, in place."""
     for k in range(low, mid):
@@ -164,7 +164,7 @@ def _merge_runs(keys: Floats, items: Ints, low: int, mid: int, high: int, space:
         to += 1
 
 
-@kernel
+@inner_kernel
 def _collect_inversions(
     sweep: GainSweep, buffer: MeetingBuffer, p0: Floats, p1: Floats, q0: Floats, q1: Floats, rises: bool
 ) -> None:
@@ -204,7 +204,7 @@ def _collect_inversions(
         width *= 2
 
 
-@kernel
+@inner_kernel
 def _insertion_sort(keys: Floats, items: Ints, low: int, high: int) -> None:
     """Sort the items ``low`` to ``high`` by descending key, in place."""
     for k in range(low + 1, high):
@@ -215,7 +215,7 @@ def _insertion_sort(keys: Floats, items: Ints, low: int, high: int) -> None:
         items[at] = item
 
 
-@kernel
+@inner_kernel
 def _compute_scores_at(b: Floats, a: Floats, t: float, side: float, slack: float) -> Floats:
     """Return scores at time t, times ``side`` and shifted by what rounding may change; slopes if t is infinite."""
     out = np.empty(len(b))
@@ -227,7 +227,7 @@ def _compute_scores_at(b: Floats, a: Floats, t: float, side: float, slack: float
     return out
 
 
-@kernel
+@inner_kernel
 def find_meetings(sweep: GainSweep, buffer: MeetingBuffer, end: float) -> tuple[Floats, Ints]:
     """Return the next meetings up to ``end``, sorted by time, or the first of them if the buffer cannot hold all."""
     buffer.size[0], buffer.last_time[0], buffer.last_who[0] = 0, end, NO_PAIR

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 
 _RUN = 16
 _SHORT = 256  # documents: so few are sorted by counting
 
 
-@kernel
+@inner_kernel
 def max_query_size(indptr: Ints) -> int:
     """Return the number of documents of the longest query."""
     longest = 0
@@ -19,7 +19,7 @@ def max_query_size(indptr: Ints) -> int:
     return longest
 
 
-@kernel
+@inner_kernel
 def merge_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
     """Sort the first ``n`` items and keys by descending key, in place, stably; ``keys2``, ``items2`` are scratch.
 
@@ -57,7 +57,7 @@ def merge_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -
         width *= 2
 
 
-@kernel
+@inner_kernel
 def count_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
     """Sort as ``merge_sort`` does, by counting the items before each: n^2 comparisons, but many at a time.
 
@@ -75,7 +75,7 @@ def count_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -
         keys[rank + equal], items[rank + equal] = key, items2[i]
 
 
-@kernel
+@inner_kernel
 def sort_descending(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
     """Sort the first ``n`` items and keys by descending key, in place, stably, in the quickest way for such a list."""
     ascents = 0
@@ -87,7 +87,7 @@ def sort_descending(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: i
         merge_sort(keys, items, keys2, items2, n)
 
 
-@kernel
+@inner_kernel
 def bucket_sort(keys: Floats, items: Ints, n: int, low: float) -> tuple[Floats, Ints]:
     """Return the first ``n`` keys, sorted ascending and stably, and their items; no key may be below ``low``.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 from rankwright.kernels.measures.measure_values import MeasureArrays
 from rankwright.kernels.objectives.ranking_search import group_by_class
 
@@ -77,7 +77,7 @@ def assign_positions(
         _rank_classes(rows, classes, arranged, starts, scores[arranged], arrays.gain[arranged], line, steps, lost)
 
 
-@kernel
+@inner_kernel
 def _rank_classes(
     rows: Ints,
     classes: Ints,
@@ -99,7 +99,7 @@ def _rank_classes(
         starts[by_rank[r]] += 1
 
 
-@kernel
+@inner_kernel
 def _estimate_prices(s: Floats, g: Floats, steps: Floats, lost: Floats, starts: Ints) -> Floats:
     """Return first prices (dual variables) of the ranks, near those of the best assignment of documents.
 
@@ -132,7 +132,7 @@ def _estimate_prices(s: Floats, g: Floats, steps: Floats, lost: Floats, starts: 
     return price
 
 
-@kernel
+@inner_kernel
 def _solve_assignment(s: Floats, g: Floats, line: Floats, lost: Floats, price: Floats) -> Ints:
     """Return the rank of each document in the best assignment, found from estimated prices of the ranks."""
     n = len(s)

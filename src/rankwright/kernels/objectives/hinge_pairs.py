@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, inlined, kernel
+from rankwright.kernels.jit import Floats, Ints, inlined, inner_kernel, kernel
 from rankwright.kernels.measures.sorting import max_query_size, sort_descending
 from rankwright.kernels.objectives.graded_pairs import get_doc_weight
 
@@ -85,7 +85,7 @@ def sum_pair_costs(labels: PairLabels) -> tuple[Floats, Floats]:
     return by_query, by_document
 
 
-@kernel
+@inner_kernel
 def _find_zone(delta: float) -> tuple[float, float, float]:
     """Return where the rounded zone of the smoothed hinge begins and ends, and the second derivative in it."""
     if delta == np.inf:
@@ -121,14 +121,14 @@ class PairWorkspace(NamedTuple):
     trees: Floats
 
 
-@kernel
+@inner_kernel
 def make_pair_workspace(indptr: Ints) -> PairWorkspace:
     """Return scratch arrays for the pair sums of any of these queries."""
     n = max_query_size(indptr)
     return PairWorkspace(np.empty((12, n)), np.empty((3, n), np.int64), np.empty((2, n + 1, 3)))
 
 
-@kernel
+@inner_kernel
 def _sum_pairs_with_lower(
     s: Floats,
     place: Ints,
@@ -178,7 +178,7 @@ def _sum_pairs_with_lower(
     return total
 
 
-@kernel
+@inner_kernel
 def _sort_query(scores: Floats, items: Ints, keys: Floats, keys2: Floats, items2: Ints) -> None:
     """Sort a query's rows by descending score, and write the sorted scores minus the median to ``keys``."""
     n = len(items)
@@ -190,7 +190,7 @@ def _sort_query(scores: Floats, items: Ints, keys: Floats, keys2: Floats, items2
         keys[k] -= middle
 
 
-@kernel
+@inner_kernel
 def sum_query_pairs(
     labels: PairLabels,
     ranked: RankedScores,
@@ -237,7 +237,7 @@ def sum_query_pairs(
         ranked.gradient_by_delta[items[k]] = weight * (lean[k] - lean2[m]) * per_delta
 
 
-@kernel
+@inner_kernel
 def sum_query_hinge(labels: PairLabels, q: int, space: PairWorkspace) -> float:
     """Return one query's weighted hinge loss, not smoothed; ``sum_query_pairs`` must have ranked it just before."""
     n = labels.indptr[q + 1] - labels.indptr[q]
@@ -263,7 +263,7 @@ def sum_pairs(labels: PairLabels, ranked: RankedScores, delta: float, gradient: 
     return totals
 
 
-@kernel
+@inner_kernel
 def _sum_lower_in_zone(s: Floats, place: Ints, value: Floats, delta: float, tree: Floats, out: Floats) -> None:
     """Write for each document the sum of ``value`` over lower grades whose pair with it is in the rounded zone.
 
@@ -285,7 +285,7 @@ def _sum_lower_in_zone(s: Floats, place: Ints, value: Floats, delta: float, tree
         out[i] = _sum_before(tree, place[i], 0)
 
 
-@kernel
+@inner_kernel
 def multiply_query_hessian(
     labels: PairLabels, ranked: RankedScores, q: int, delta: float, space: PairWorkspace, v: Floats, out: Floats
 ) -> None:

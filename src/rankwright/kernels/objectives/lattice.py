@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 from rankwright.kernels.measures.measure_values import MeasureArrays
 from rankwright.kernels.objectives.ranking_search import group_by_class
 from rankwright.kernels.objectives.surrogates import compute_violation
@@ -28,7 +28,7 @@ def count_nodes(classes: Ints, depth: int, indptr: Ints) -> Floats:
     return out
 
 
-@kernel
+@inner_kernel
 def _arrange_by_class(
     rows: Ints, scores: Floats, classes: Ints, gain: Floats
 ) -> tuple[Ints, Ints, Floats, Ints, Floats]:
@@ -54,7 +54,7 @@ def _arrange_by_class(
     return arranged, starts, gains, ahead, sums
 
 
-@kernel
+@inner_kernel
 def _sum_overtaken_scores(
     i: int, own: int, score: float, taken: Ints, starts: Ints, ahead: Ints, sums: Floats
 ) -> float:
@@ -146,7 +146,7 @@ def find_best_paths(
             _write_ranking_to_node(end, way, stride, starts, arranged, depth, rows)
 
 
-@kernel
+@inner_kernel
 def _write_ranking_to_node(
     end: int, way: Ints, stride: Ints, starts: Ints, arranged: Ints, depth: int, rows: Ints
 ) -> None:
@@ -239,7 +239,7 @@ def search_worst(
     return visited
 
 
-@kernel
+@inner_kernel
 def _compute_least_gain(
     rank: int, depth: int, lead: float, taken: Ints, starts: Ints, gains: Floats, discount: Floats, u: float, v: float
 ) -> float:
@@ -255,7 +255,7 @@ def _compute_least_gain(
     return total
 
 
-@kernel
+@inner_kernel
 def _write_ranking_of_steps(step: Ints, starts: Ints, arranged: Ints, depth: int, rows: Ints, out: Ints) -> None:
     """Write the ranking that takes a document of each class in ``step`` in turn, then the rest in order."""
     taken, used, first = starts[:-1].copy(), np.zeros(len(rows), np.bool_), rows.min()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, kernel
+from rankwright.kernels.jit import Floats, inner_kernel, kernel
 from rankwright.kernels.objectives.hinge_pairs import (
     HINGE_LOSS,
     N_TOTALS,
@@ -41,7 +41,7 @@ def _score_rows(X: Floats, mean: Floats, coef: Floats, start: int, stop: int, ou
         out[i] = (s0 + s1) + (s2 + s3)
 
 
-@kernel
+@inner_kernel
 def _add_weighted_rows(X: Floats, mean: Floats, by_row: Floats, start: int, stop: int, out: Floats) -> None:
     """Add the weighted sum ``by_row @ (X - mean)`` of the rows ``start`` to ``stop`` to ``out``."""
     for i in range(start, stop):

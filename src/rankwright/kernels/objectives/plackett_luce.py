@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel, loose_kernel
 from rankwright.kernels.measures.measure_values import MeasureArrays
 from rankwright.kernels.objectives.exponentials import exp
 from rankwright.kernels.objectives.list_losses import softmax
@@ -74,7 +74,7 @@ def _compute_softmax_without(scores: Floats, top: int, out: Floats) -> None:
         out[i] /= total
 
 
-@kernel
+@inner_kernel
 def _add_second_rank(p: Floats, rest: Floats, top: int, g: Floats, more: float, d: float, out: Floats) -> float:
     """Return the expected gain at rank 2 times its lead; add d times its derivatives by score to ``out``."""
     n, mean, rest_mean = len(p), 0.0, 0.0
@@ -104,7 +104,7 @@ def _add_second_rank(p: Floats, rest: Floats, top: int, g: Floats, more: float, 
     return float(value)
 
 
-@kernel
+@inner_kernel
 def _select_highest(keys: Floats, depth: int, chosen: Ints) -> None:
     """Write the indices of the ``depth`` highest keys in descending order; of equal keys the earlier comes first."""
     if depth > _FEW:
@@ -152,7 +152,7 @@ def _add_unranked_gradient(weight: Floats, gain: Floats, by_gain: float, by: flo
         out[i] += weight[i] * (by_gain * gain[i] - by)
 
 
-@kernel
+@inner_kernel
 def _compute_remainders(
     s: Floats, g: Floats, chosen: Ints, left: Floats, gain_left: Floats, weight: Floats, ranked: Floats
 ) -> float:
@@ -184,7 +184,7 @@ def _compute_remainders(
     return highest
 
 
-@kernel
+@inner_kernel
 def _compute_affine_rest(g: Floats, discount: Floats, u: float, v: float, A: Floats, B: Floats) -> None:
     """Write for each rank the A and B with which all later ranks add A lead + B to the measure."""
     a, b = 0.0, 0.0

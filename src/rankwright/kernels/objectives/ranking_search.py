@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 from rankwright.kernels.measures.sorting import max_query_size, sort_rows
 
 
@@ -28,7 +28,7 @@ def find_classes(gain: Floats, indptr: Ints) -> tuple[Ints, Ints, Floats]:
     return classes, counts, pairs
 
 
-@kernel
+@inner_kernel
 def group_by_class(rows: Ints, classes: Ints) -> tuple[Ints, Ints]:
     """Return the rows of a query sorted by class, stably, and where each class starts."""
     starts = np.zeros(classes[rows].max() + 2, np.int64)
@@ -133,7 +133,7 @@ def find_best_imperfect(scores: Floats, classes: Ints, depth: int, indptr: Ints,
             rows[swap], rows[swap + 1] = rows[swap + 1], rows[swap]
 
 
-@kernel
+@inner_kernel
 def _is_perfect(rows: Ints, classes: Ints, last: int) -> bool:
     """Return whether the ranks up to ``last`` hold the best classes, in order."""
     for p in range(last):

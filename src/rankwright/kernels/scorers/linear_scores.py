@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 
 
 @kernel
@@ -44,7 +44,7 @@ def sum_weighted_columns(weight: Floats, values: Floats) -> Floats:
 ROWS_AT_ONCE = 4
 
 
-@kernel
+@inner_kernel
 def add_outer_products(c: Floats, z: Floats, out: Floats) -> None:
     """Add the weighted outer products c z z' of four vectors z, the upper triangle only, to ``out``.
 

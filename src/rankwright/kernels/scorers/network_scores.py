@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 
 RELU, TANH, SIGMOID, SILU, GELU = 0, 1, 2, 3, 4
 _ROWS = 8  # at a time, so that weights are read once for all of them
 
 
-@kernel
+@inner_kernel
 def _apply_activation(kind: int, values: Floats) -> None:
     """Apply an activation function, such as ReLU, to each of the values, in place."""
     if kind == RELU:
@@ -31,7 +31,7 @@ def _apply_activation(kind: int, values: Floats) -> None:
             values[i] = part if kind == SIGMOID else values[i] * part
 
 
-@kernel
+@inner_kernel
 def _apply_layer(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
     """Write the outputs of a linear layer, ``x weight + bias``, for each row of ``x``, before the activation.
 
