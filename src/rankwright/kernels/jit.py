@@ -94,3 +94,13 @@ def count_trailing_zeros(context: Any, word: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), generate
+
+
+@llvm
+def get_bits(context: Any, number: Any) -> Any:
+    """Return the 64 bits of a float64 as an int64: ``get_bits(number)``."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.int64(types.float64), generate

@@ -7,6 +7,7 @@ import numpy as np
 from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 
 _RUN = 16
+_SAMPLE = 31  # keys, whose median is taken for that of all
 _SHORT = 256  # documents: so few are sorted by counting
 
 
@@ -94,8 +95,15 @@ def bucket_sort(keys: Floats, items: Ints, n: int, low: float) -> tuple[Floats, 
     Keys are dealt into about as many buckets, by k / (k + their median), k above ``low``, which are then sorted:
     linear, unless most keys crowd together.
     """
-    sample = np.sort(keys[: n : max(n // 31, 1)][:31])
-    middle = sample[len(sample) // 2] - low if n > 0 else 0.0
+    step = max(n // _SAMPLE, 1)
+    drawn, sample = min((n + step - 1) // step, _SAMPLE), np.empty(_SAMPLE)
+    for k in range(drawn):
+        key, at = keys[k * step], k
+        while at > 0 and sample[at - 1] > key:
+            sample[at] = sample[at - 1]
+            at -= 1
+        sample[at] = key
+    middle = sample[drawn // 2] - low if n > 0 else 0.0
     middle = middle if middle > 0.0 else 1.0
     buckets = max(n // 2, 1)
     places, starts = np.empty(n, np.int64), np.zeros(buckets + 1, np.int64)
@@ -123,7 +131,9 @@ def bucket_sort(keys: Floats, items: Ints, n: int, low: float) -> tuple[Floats, 
             out_keys[j - 1], out_keys[j] = out_keys[j], out_keys[j - 1]
             out_items[j - 1], out_items[j] = out_items[j], out_items[j - 1]
             j -= 1
-    return -out_keys, out_items
+    for i in range(n):
+        out_keys[i] = -out_keys[i]
+    return out_keys, out_items
 
 
 @kernel

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, inlined, inner_kernel, kernel
-from rankwright.kernels.measures.sorting import max_query_size, sort_descending
+from rankwright.kernels.measures.sorting import max_query_size, merge_sort, sort_descending
 from rankwright.kernels.objectives.graded_pairs import get_doc_weight
 
 SMOOTH_LOSS, SLOPE, CURVATURE, HINGE_LOSS, N_TOTALS = 0, 1, 2, 3, 4  # sums over pairs: h, h', h''; the hinge
@@ -52,15 +52,23 @@ class RankedScores(NamedTuple):
 @kernel
 def find_grade_places(y: Floats, indptr: Ints) -> Ints:
     """Return for each document the place of its grade among the different grades of its query, lowest 0."""
-    place = np.empty(len(y), np.int64)
+    place, longest = np.empty(len(y), np.int64), max_query_size(indptr)
+    keys, keys2, order, order2 = (
+        np.empty(longest),
+        np.empty(longest),
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+    )
     for q in range(len(indptr) - 1):
         a, n = indptr[q], indptr[q + 1] - indptr[q]
-        order = np.argsort(y[a : a + n])
+        for k in range(n):
+            keys[k], order[k] = -y[a + k], a + k
+        merge_sort(keys, order, keys2, order2, n)
         here = 0
         for k in range(n):
-            if k > 0 and y[a + order[k]] > y[a + order[k - 1]]:
+            if k > 0 and y[order[k]] > y[order[k - 1]]:
                 here += 1
-            place[a + order[k]] = here
+            place[order[k]] = here
     return place
 
 
@@ -71,7 +79,10 @@ def sum_pair_costs(labels: PairLabels) -> tuple[Floats, Floats]:
     by_query, by_document = np.zeros(len(indptr) - 1), np.zeros(len(place))
     for q in range(len(by_query)):
         a, b = indptr[q], indptr[q + 1]
-        higher, lower = np.zeros(place[a:b].max() + 2), np.zeros(place[a:b].max() + 2)
+        top = 0
+        for i in range(a, b):
+            top = max(top, place[i])
+        higher, lower = np.zeros(top + 2), np.zeros(top + 2)
         for i in range(a, b):
             higher[place[i]] += get_doc_weight(higher_cost, i)
             lower[place[i] + 1] += cost[i]
@@ -241,8 +252,9 @@ def sum_query_pairs(
 def sum_query_hinge(labels: PairLabels, q: int, space: PairWorkspace) -> float:
     """Return one query's weighted hinge loss, not smoothed; ``sum_query_pairs`` must have ranked it just before."""
     n = labels.indptr[q + 1] - labels.indptr[q]
-    floats, places = space.floats, space.ints[1, :n]
-    top = places.max()
+    floats, places, top = space.floats, space.ints[1, :n], 0
+    for k in range(n):
+        top = max(top, places[k])
     if top == 0:
         return 0.0
     a, b, c = floats[2, :n], floats[3, :n], floats[4, :n]

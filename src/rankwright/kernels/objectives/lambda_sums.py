@@ -66,7 +66,8 @@ def sum_lambdas(arrays: MeasureArrays, order: Ints, scores: Floats, gradient: Fl
         for r in range(n):
             s[r], g[r] = scores[order[a + r]], gain[order[a + r]]
         depth = min(n, len(discount))
-        d[:depth] = discount[:depth]
+        for r in range(depth):
+            d[r] = discount[r]
         lead, total = compute_leads(g, u, v), 0.0
         for i in range(min(depth, n - 1)):
             _fill_changes(g, d, lead[i], i, u, v, change[: n - i - 1])

@@ -15,6 +15,7 @@ import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel, loose_kernel
 from rankwright.kernels.measures.measure_values import MeasureArrays
+from rankwright.kernels.measures.sorting import merge_sort
 from rankwright.kernels.objectives.exponentials import exp
 from rankwright.kernels.objectives.list_losses import softmax
 
@@ -108,7 +109,13 @@ def _add_second_rank(p: Floats, rest: Floats, top: int, g: Floats, more: float, 
 def _select_highest(keys: Floats, depth: int, chosen: Ints) -> None:
     """Write the indices of the ``depth`` highest keys in descending order; of equal keys the earlier comes first."""
     if depth > _FEW:
-        chosen[:] = np.argsort(-keys, kind="mergesort")[:depth]
+        n = len(keys)
+        sorted_keys, order = np.empty(n), np.empty(n, np.int64)
+        for i in range(n):
+            sorted_keys[i], order[i] = keys[i], i
+        merge_sort(sorted_keys, order, np.empty(n), np.empty(n, np.int64), n)
+        for i in range(depth):
+            chosen[i] = order[i]
         return
     held = 0
     for i in range(len(keys)):
@@ -221,17 +228,23 @@ def estimate_expected(arrays: MeasureArrays, scores: Floats, noise: Floats, grad
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         depth = min(n, len(discount))
         # less the highest: noise and logarithms would be lost beside large numbers
-        s, g, out = scores[a : a + n] - _find_highest(scores[a : a + n]), gain[a : a + n], gradient[a : a + n]
+        highest, s, keys = _find_highest(scores[a : a + n]), np.empty(n), np.empty(n)
+        for i in range(n):
+            s[i] = scores[a + i] - highest
+        g, out = gain[a : a + n], gradient[a : a + n]
         chosen = np.empty((n_samples, depth), np.int64)
         A, B, gains = np.empty((n_samples, depth)), np.empty((n_samples, depth)), np.empty((n_samples, depth))
         sum_A, sum_B = np.zeros(depth), np.zeros(depth)
         for m in range(n_samples):
-            _select_highest(s + noise[m, a : a + n], depth, chosen[m])
+            for i in range(n):
+                keys[i] = s[i] + noise[m, a + i]
+            _select_highest(keys, depth, chosen[m])
             for t in range(depth):
                 gains[m, t] = g[chosen[m, t]]
             _compute_affine_rest(gains[m], discount, u, v, A[m], B[m])
-            sum_A += A[m]
-            sum_B += B[m]
+            for t in range(depth):
+                sum_A[t] += A[m, t]
+                sum_B[t] += B[m, t]
         left, gain_left, ranked, weight = np.empty(depth), np.empty(depth), np.empty(depth), np.empty(n)
         value, per = 0.0, scale[q] / n_samples
         for m in range(n_samples):

@@ -115,16 +115,19 @@ def expect_discount(above: Floats, discount: Floats, table: Floats, starts: Floa
     table[0, :] = 0.0
     table[0, 1] = 1.0
     for block in range(n_blocks - 1):
-        starts[block, : width + 1] = table[0, : width + 1]
+        for r in range(width + 1):
+            starts[block, r] = table[0, r]
         _fill_distributions(above, block * size, (block + 1) * size, width, table)
-        table[0, : width + 1] = table[size, : width + 1]
+        for r in range(width + 1):
+            table[0, r] = table[size, r]
     c[:] = 0.0
     for r in range(len(discount)):
         c[r] = discount[r] - (discount[r + 1] if r + 1 < len(discount) else 0.0)
     for block in range(n_blocks - 1, -1, -1):
         first, last = block * size, min((block + 1) * size, m)
         if block < n_blocks - 1:
-            table[0, : width + 1] = starts[block, : width + 1]
+            for r in range(width + 1):
+                table[0, r] = starts[block, r]
         _fill_distributions(above, first, last, width, table)
         if last == m:
             for r in range(min(m + 1, len(discount))):

@@ -43,7 +43,9 @@ def _compute_odds(indptr: Ints, scores: Floats) -> PairOdds:
     up, wide = np.empty(len(scores)), np.zeros(len(indptr) - 1, np.int64)
     for q in range(len(wide)):
         a, b = indptr[q], indptr[q + 1]
-        low, high = scores[a:b].min(), scores[a:b].max()
+        low, high = scores[a], scores[a]
+        for i in range(a, b):
+            low, high = min(low, scores[i]), max(high, scores[i])
         wide[q] = high - low > _WIDE
         for i in range(a, b):
             up[i] = np.exp(scores[i] - (low + high) / 2.0)
