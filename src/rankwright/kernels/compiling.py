@@ -1,28 +1,107 @@
-"""How kernels are compiled quickly: each is optimised once, where it ends up, and no type is compiled twice.
+"""How kernels are compiled quickly: code is optimised once, where it runs, and nothing is compiled twice.
 
-Numba optimises every function on its own and makes machine code of it, even if only other kernels call it, and does so
-again in each of its callers, which contain it. A ``PartLibrary`` leaves that to the callers.
+Numba optimises every function, makes machine code of it and a wrapper that Python can call, and does so again in each
+of its callers, which contain it. Kernels that only kernels call are spared all of that (``InnerCompiler``). What NumPy
+offers, such as ``np.empty``, is compiled anew for each set of compiler options, so kernels have one (``SharedFlags``).
+And a constant such as 0 is a type of its own, for which a kernel would be compiled again (``ignore_literals``).
+
+Sums are never reordered here, so the bits of a kernel do not depend on where it is optimised. A loose kernel, whose
+sums may be, is optimised by itself, as Numba does it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
+import llvmlite.binding as binding
 from numba.core import compiler, typed_passes, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
 from numba.core.targetconfig import ConfigStack
 
-_base: Any = compiler.CompilerBase  # Numba ships no types
+_base: Any = compiler.Compiler  # Numba ships no types
 _flags: Any = compiler.Flags
 _library: Any = JITCodeLibrary
 _lowering: Any = typed_passes.NativeLowering
-_builder: Any = compiler.DefaultPassBuilder
+_passes: Any = compiler.DefaultPassBuilder
 _register: Any = register_pass
+_stack: Any = ConfigStack
+_make_result: Any = compiler.compile_result
 
 
-class PartLibrary(_library):  # type: ignore[misc]
-    """The code of a kernel that only kernels call: linked into them and optimised there, and never run by itself."""
+class SharedFlags(_flags):  # type: ignore[misc]
+    """The options of the compiler under which functions of NumPy and Python are compiled, the same for all kernels.
+
+    They are what Numba gives to a function of NumPy that another one calls.
+    """
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return _HASH if self._values == _SHARED._values else int(_flags.__hash__(self))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, SharedFlags):
+            return bool(self._values == other._values)
+        return bool(_flags.__eq__(self, other))
+
+    @classmethod
+    def use(cls) -> None:
+        """Compile the functions that the present kernel calls with these options."""
+        flags = _stack().top()
+        flags._values.clear()
+        flags._values.update(_SHARED._values)
+        flags.__class__ = cls
+
+
+def _make_shared_flags() -> Any:
+    """Return the options of ``SharedFlags``, as an object of Numba's own class."""
+    flags = _flags()
+    flags.nrt = flags.no_cpython_wrapper = flags.enable_looplift = flags.enable_pyobject_looplift = True
+    flags.error_model = "numpy"
+    return flags
+
+
+_SHARED = _make_shared_flags()
+_HASH: int = hash(_SHARED)  # Numba's takes longer, and is asked for thousands of times
+
+
+class LooseCompiler(_base):  # type: ignore[misc]
+    """Numba's compiler, and no more than that for the kernel itself."""
+
+    def _compile_core(self) -> Any:
+        """Return the compiled code, with what inner kernels that are part of it need from Python."""
+        result = _base._compile_core(self)
+        for environment in result._find_referenced_environments():
+            result.library.codegen.set_env(environment.env_name, environment)
+        return result
+
+
+class KernelCompiler(LooseCompiler):
+    """The compiler of kernels that Python calls."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Return Numba's own passes."""
+        SharedFlags.use()
+        return [_passes.define_nopython_pipeline(self.state)]
+
+
+class InnerCompiler(_base):  # type: ignore[misc]
+    """The compiler of kernels that only kernels call, which are linked into them, and optimised there."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Return Numba's own passes, with another way to end."""
+        SharedFlags.use()
+        manager = _passes.define_nopython_pipeline(self.state)
+        manager.passes = [(InnerLowering if each is _lowering else each, text) for each, text in manager.passes]
+        manager.finalize()
+        return [manager]
+
+
+class InnerLibrary(_library):  # type: ignore[misc]
+    """The code of an inner kernel, neither optimised nor turned into machine code by itself."""
 
     def _optimize_final_module(self) -> None:
         """Leave the code as it is."""
@@ -34,98 +113,75 @@ class PartLibrary(_library):  # type: ignore[misc]
 
 
 @_register(mutates_CFG=True, analysis_only=False)
-class PartLowering(_lowering):  # type: ignore[misc]
-    """The pass that makes LLVM code of a kernel that only kernels call."""
+class InnerLowering(_lowering):  # type: ignore[misc]
+    """The pass that makes the code of an inner kernel."""
 
-    _name = "rankwright_part_lowering"
+    _name = "rankwright_inner_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        """Write the code of the kernel for its callers; from Python, another kernel of the same source is called."""
-        codegen = state.targetctx.codegen()
-        state.library = PartLibrary(codegen, state.func_id.func_qualname)
+        """Make the code, and nothing that Python could call."""
+        state.library = InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
         state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
         _lowering.run_pass(self, state)
-        key = object()
-        state.targetctx.insert_user_function(key, state["cr"].fndesc, [state.library])
-        state["cr"] = state["cr"]._replace(cfunc=key)
+        name = object()
+        state.targetctx.insert_user_function(name, state["cr"].fndesc, [state.library])
+        state["cr"] = state["cr"]._replace(cfunc=name)
         return True
 
 
-class SharedFlags(_flags):  # type: ignore[misc]
-    """The options under which what NumPy offers, such as ``np.empty``, is compiled once for all kernels."""
-
-    __slots__ = ()
-
-    def __hash__(self) -> int:
-        return _HASH
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SharedFlags) or bool(_flags.__eq__(self, other))
+def reduce_inner(result: Any) -> tuple[Any, ...]:
+    """Return what is kept on disk of the compiled code of an inner kernel."""
+    result.fndesc.typemap = result.fndesc.calltypes = None  # as Numba does: they are not needed any more
+    bitcode = result.library._final_module.as_bitcode()
+    return result.library.name, bitcode, result.fndesc, result.environment, result.signature, result.reload_init
 
 
-def _make_shared_flags() -> Any:
-    flags = _flags()
-    flags.nrt = flags.no_cpython_wrapper = flags.enable_looplift = flags.enable_pyobject_looplift = True
-    flags.error_model = "numpy"
-    return flags
-
-
-_SHARED = _make_shared_flags()
-_HASH = hash(_SHARED)
-
-
-class WholeCompiler(_base):  # type: ignore[misc]
-    """The compiler of kernels that Python calls."""
-
-    def define_pipelines(self) -> list[Any]:
-        """Return Numba's own passes."""
-        _share_flags()
-        return [_builder.define_nopython_pipeline(self.state)]
-
-
-class PartCompiler(_base):  # type: ignore[misc]
-    """The compiler of kernels that only kernels call."""
-
-    def define_pipelines(self) -> list[Any]:
-        """Return Numba's own passes, with another last one."""
-        _share_flags()
-        manager = _builder.define_nopython_pipeline(self.state)
-        manager.passes = [
-            (PartLowering, text) if found is _lowering else (found, text) for found, text in manager.passes
-        ]
-        manager.finalize()
-        return [manager]
-
-
-def _share_flags() -> None:
-    top = ConfigStack().top()
-    top._values.clear()
-    top._values.update(_SHARED._values)
-    top.__class__ = SharedFlags
+def rebuild_inner(
+    target: Any, name: str, bitcode: bytes, fndesc: Any, environment: Any, signature: Any, reload_init: Any
+) -> Any:
+    """Return the compiled code of an inner kernel from what was kept on disk."""
+    for initialise in reload_init:
+        initialise()
+    library = InnerLibrary(target.codegen(), name)
+    library.enable_object_caching()
+    library._final_module = binding.parse_bitcode(bitcode)
+    library._finalize_final_module()
+    return _make_result(
+        target_context=target,
+        typing_context=target.typing_context,
+        library=library,
+        environment=environment,
+        entry_point=object(),
+        fndesc=fndesc,
+        signature=signature,
+        objectmode=False,
+        lifted=(),
+        reload_init=reload_init,
+    )
 
 
 def ignore_literals(dispatcher: Any) -> None:
-    """Make a kernel take a constant whole number as any other number, not as a type of its own."""
+    """Make a kernel take a constant whole number as any other number."""
     find = dispatcher.get_call_template
 
-    def find_template(args: Any, kws: Any) -> Any:
-        return find(
-            [types.unliteral(each) if isinstance(each, types.IntegerLiteral) else each for each in args],
-            {
-                name: types.unliteral(each) if isinstance(each, types.IntegerLiteral) else each
-                for name, each in kws.items()
-            },
-        )
+    def get_call_template(arguments: Any, named: Any) -> Any:
+        return find([_forget_literal(each) for each in arguments], {key: _forget_literal(named[key]) for key in named})
 
-    dispatcher.get_call_template = find_template
+    dispatcher.get_call_template = get_call_template
 
 
-def keep_from_python(dispatcher: Any, whole: Any) -> None:
-    """Make a call of a part from Python one of the whole kernel."""
+def _forget_literal(kind: Any) -> Any:
+    """Return the type of whole numbers for the type of one whole number, and any other type as it is."""
+    return kind.literal_type if isinstance(kind, types.IntegerLiteral) else kind
+
+
+def hide_from_python(dispatcher: Any, make_kernel: Callable[[], Any]) -> None:
+    """Make a call of an inner kernel from Python, as in a test, one of a kernel that is made for it."""
+    make_once = lru_cache(maxsize=1)(make_kernel)
 
     def add_overload(result: Any) -> None:
         dispatcher.overloads[tuple(result.signature.args)] = result
 
     dispatcher.add_overload = add_overload
-    dispatcher._compile_for_args = lambda *arguments, **named: whole
+    dispatcher._compile_for_args = lambda *arguments, **named: make_once()

@@ -21,7 +21,7 @@ def max_query_size(indptr: Ints) -> int:
 
 
 @inner_kernel
-def merge_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
+def merge_sort(keys: Floats | Ints, items: Ints, keys2: Floats | Ints, items2: Ints, n: int) -> None:
     """Sort the first ``n`` items and keys by descending key, in place, stably; ``keys2``, ``items2`` are scratch.
 
     Insertion sort on short runs, then merges that are skipped where two runs are already in order: linear on

@@ -157,7 +157,7 @@ def find_best_paths(
 @inner_kernel
 def _find_first_row(rows: Ints) -> int:
     """Return the lowest of a query's row numbers."""
-    first = rows[0]
+    first: int = rows[0]
     for row in rows:
         first = min(first, row)
     return first

@@ -74,8 +74,8 @@ def sum_after(moments: Floats) -> Floats:
     """Return for each class the summed moments of all classes after it, which have lower grades."""
     out = np.zeros(moments.shape)
     for g in range(len(out) - 2, -1, -1):
-        for part in range(out.shape[1]):
-            for k in range(out.shape[2]):
+        for part in range(moments.shape[1]):
+            for k in range(moments.shape[2]):
                 out[g, part, k] = out[g + 1, part, k] + moments[g + 1, part, k]
     return out
 

@@ -86,9 +86,9 @@ def add_column_moments(X: Floats, center: Floats, moments: Floats) -> None:
     each column. Blocks of rows that are added one after another give the bits of all rows added at once.
     """
     # a copy of its own: threads that add to neighbouring columns would share a cache line
-    own = np.empty(moments.shape)
-    for k in range(own.shape[0]):
-        for j in range(own.shape[1]):
+    own = np.empty((len(moments), len(center)))
+    for k in range(len(own)):
+        for j in range(len(center)):
             own[k, j] = moments[k, j]
     count, total, squares, low, high = own[0], own[1], own[2], own[3], own[4]
     for i in range(X.shape[0]):
@@ -101,8 +101,8 @@ def add_column_moments(X: Floats, center: Floats, moments: Floats) -> None:
                 squares[j] += (x - center[j]) * (x - center[j])
                 low[j] = min(low[j], x)
                 high[j] = max(high[j], x)
-    for k in range(own.shape[0]):
-        for j in range(own.shape[1]):
+    for k in range(len(own)):
+        for j in range(len(center)):
             moments[k, j] = own[k, j]
 
 
