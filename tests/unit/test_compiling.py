@@ -189,7 +189,7 @@ def is_array(value):
     if isinstance(value, ast.Subscript):
         parts = value.slice.elts if isinstance(value.slice, ast.Tuple) else [value.slice]
         return any(isinstance(each, ast.Slice) for each in parts)
-    return isinstance(value, ast.Call)
+    return isinstance(value, ast.Call | ast.Name)
 
 
 def find_slow_constructs(node):
@@ -204,9 +204,12 @@ def find_slow_constructs(node):
         if isinstance(each, ast.Assign):
             for target in each.targets:
                 for part in ast.walk(target):
-                    if isinstance(part, ast.Subscript) and any(isinstance(at, ast.Slice) for at in ast.walk(part.slice)):
-                        if is_array(each.value):
-                            yield "an array written to a slice"
+                    if (
+                        isinstance(part, ast.Subscript)
+                        and any(isinstance(at, ast.Slice) for at in ast.walk(part.slice))
+                        and is_array(each.value)
+                    ):
+                        yield "an array written to a slice"
 
 
 def test_kernels_are_made_of_what_compiles_quickly():

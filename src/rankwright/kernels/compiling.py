@@ -11,7 +11,9 @@ sums may be, is optimised by itself, as Numba does it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -68,12 +70,25 @@ _SHARED = _make_shared_flags()
 _HASH: int = hash(_SHARED)  # Numba's takes longer, and is asked for thousands of times
 
 
+@contextmanager
+def _pause_collection() -> Iterator[None]:
+    """Leave the garbage for later: it is little, and looking for it takes a tenth of the time of the compiler."""
+    paused = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if paused:
+            gc.enable()
+
+
 class LooseCompiler(_base):  # type: ignore[misc]
     """Numba's compiler, and no more than that for the kernel itself."""
 
     def _compile_core(self) -> Any:
         """Return the compiled code, with what inner kernels that are part of it need from Python."""
-        result = _base._compile_core(self)
+        with _pause_collection():
+            result = _base._compile_core(self)
         for environment in result._find_referenced_environments():
             result.library.codegen.set_env(environment.env_name, environment)
         return result

@@ -177,10 +177,24 @@ def compute_misordered_shares(scores: Floats, place: Ints, indptr: Ints) -> Floa
 
     ``place`` is each document's place among the grades of its query. NaN where there are no pairs.
     """
-    shares = np.empty(len(indptr) - 1)
+    shares, longest = np.empty(len(indptr) - 1), max_query_size(indptr)
+    keys, keys2, order, order2 = (
+        np.empty(longest),
+        np.empty(longest),
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+    )
     for q in range(len(shares)):
-        a, n = indptr[q], indptr[q + 1] - indptr[q]
-        order = np.argsort(-scores[a : a + n])
+        a, n, known = indptr[q], indptr[q + 1] - indptr[q], 0
+        for i in range(n):
+            if scores[a + i] == scores[a + i]:
+                keys[known], order[known] = scores[a + i], i
+                known += 1
+        merge_sort(keys, order, keys2, order2, known)
+        for i in range(n):
+            if scores[a + i] != scores[a + i]:  # missing scores come last
+                order[known] = i
+                known += 1
         above, tied, wrong, pairs, i = np.zeros(n, np.int64), np.zeros(n, np.int64), 0.0, 0.0, 0
         while i < n:
             tied[place[a + order[i]]] += 1

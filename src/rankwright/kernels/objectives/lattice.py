@@ -222,7 +222,8 @@ def search_worst(
         arranged, starts, gains, ahead, sums = _arrange_by_class(rows, scores, classes, arrays.gain)
         count = len(gains)
         taken, step = np.zeros(count, np.int64), np.empty(depth + 1, np.int64)
-        step[:] = count
+        for rank in range(depth + 1):
+            step[rank] = count
         E, lead, x = np.empty(depth + 1), np.empty(depth + 1), np.empty(depth + 1)
         E[0], lead[0], x[0], rank = 0.0, 1.0, ahead_of[q], 0
         while rank >= 0 and visited[q] <= max_nodes:
