@@ -179,7 +179,7 @@ def list_kernels():
 SLOW = {"sort", "argsort", "unique", "searchsorted", "bincount", "cumsum", "concatenate", "repeat", "where", "full", "arange"}  # fmt: skip
 SLOW_METHODS = {"sum", "max", "min", "mean", "std", "any", "all", "copy", "astype", "argsort", "sort", "view"}
 # compiled only for queries of thousands of documents, or by an inspection of data
-RARELY_USED = {"meetings.py", "long_sweep.py", "fidelity_modes.py", "pair_orders.py", "column_summaries.py"}
+RARELY_USED = {"fidelity_modes.py", "pair_orders.py", "column_summaries.py"}
 
 
 def is_array(value):

@@ -83,7 +83,7 @@ def _pause_collection() -> Iterator[None]:
 
 
 class LooseCompiler(_base):  # type: ignore[misc]
-    """Numba's compiler, and no more than that for the kernel itself."""
+    """A compiler of kernels whose sums may be reordered: Numba's own, for bits that do not depend on where they are."""
 
     def _compile_core(self) -> Any:
         """Return the compiled code, with what inner kernels that are part of it need from Python."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, inlined, inner_kernel, kernel
 from rankwright.kernels.measures.gain_sweep import GainSweep, compute_crossing_time
-from rankwright.kernels.measures.sorting import bucket_sort
+from rankwright.kernels.measures.sorting import bucket_sort, merge_sort
 
 NO_PAIR = np.int64(np.iinfo(np.int64).max)  # who met last if a block is complete
 _ROUNDING = 1e-15  # more than the relative error of a score, and of a crossing
@@ -64,15 +64,38 @@ def choose_block_ends(sweep: GainSweep, limit: float, room: int) -> Floats:
             if 0.0 < at <= limit and at < np.inf:
                 sample[count] = at
                 count += 1
-    sample = np.sort(sample[:count])
+    order = _find_ascending_order(sample[:count])
     ends, n = np.empty(blocks), 0
     for k in range(1, blocks):
         at = k * _SAMPLES
-        if at < count and (n == 0 or sample[at] > ends[n - 1]) and sample[at] < min(limit, _FAR):
-            ends[n] = sample[at]
+        if at < count and (n == 0 or sample[order[at]] > ends[n - 1]) and sample[order[at]] < min(limit, _FAR):
+            ends[n] = sample[order[at]]
             n += 1
     ends[n] = limit
     return ends[: n + 1]
+
+
+@inner_kernel
+def _find_ascending_order(values: Floats) -> Ints:
+    """Return the indices of values in ascending order."""
+    n = len(values)
+    keys, items = np.empty(n), np.empty(n, np.int64)
+    for i in range(n):
+        keys[i], items[i] = -values[i], i
+    merge_sort(keys, items, np.empty(n), np.empty(n, np.int64), n)
+    return items
+
+
+@inner_kernel
+def _sort_numbers(numbers: Ints) -> None:
+    """Sort whole numbers, ascending, in place."""
+    n = len(numbers)
+    items = np.empty(n, np.int64)
+    for i in range(n):
+        numbers[i] = -numbers[i]
+    merge_sort(numbers, items, np.empty(n, np.int64), np.empty(n, np.int64), n)
+    for i in range(n):
+        numbers[i] = -numbers[i]
 
 
 @inner_kernel
@@ -83,7 +106,7 @@ def _sort_meetings(buffer: MeetingBuffer, low: float) -> tuple[Floats, Ints]:
     for i in range(1, len(times) + 1):
         if i == len(times) or times[i] != times[first]:
             if i - first > 1:
-                who[first:i] = np.sort(who[first:i])
+                _sort_numbers(who[first:i])
             first = i
     return times, who
 
@@ -172,7 +195,7 @@ def _collect_inversions(
 
     These have p0[i] <= q0[j] and p1[i] >= q1[j]: j was after i and is no longer.
     """
-    own, others = np.argsort(p0), np.argsort(q0)
+    own, others = _find_ascending_order(p0), _find_ascending_order(q0)
     n, kept, zeros = len(own) + len(others), len(own), len(others)
     owns, zs = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)  # how many of each kind come before a place
     i, j = 0, 0
