@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from benchmarks import cold_start
 from numba import config
 from numba.core import event
 
@@ -231,3 +233,15 @@ def test_kernels_that_only_kernels_call_are_inner_kernels():
     kernels = [(kind, node.name) for _, kind, node in list_kernels()]
     assert len(kernels) > 200
     assert [name for kind, name in kernels if kind == "kernel" and name not in words] == []
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("ranker", ["DirectRank", "SVMNDCG", "FRank", "LambdaMART"])
+def test_the_first_fit_ever_is_quick_and_the_second_process_compiles_nothing(ranker, tmp_path):
+    source = tmp_path / "rankwright"
+    shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns("__pycache__"))
+    first, second = (cold_start.fit_in_new_process(ranker, tmp_path) for _ in range(2))
+    assert first["fit"] < 2 * cold_start.LIMIT  # the machine may have other work
+    assert len(first["kernels"]) < 120
+    assert second["kernels"] == {}
