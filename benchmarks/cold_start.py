@@ -22,7 +22,9 @@ CORES = 2
 _SLOWEST = 3  # kernels that are named
 
 _FIT = """
-import json, sys, time
+import json, os, sys, time
+if hasattr(os, "sched_setaffinity"):
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(sys.argv[3])])
 start = time.perf_counter()
 from numba.core import event
 import rankwright as rw
@@ -62,10 +64,7 @@ def fit_in_new_process(ranker: str, folder: Path) -> dict[str, Any]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
     places = {"PYTHONPATH": str(folder), "NUMBA_CACHE_DIR": str(folder / "cache"), "XDG_CACHE_HOME": str(folder)}
     params = json.dumps({"max_seconds": LIMIT} if "budget_ms" in find_ranker(ranker).parameter_names() else {})
-    command = [sys.executable, "-W", "ignore", "-c", _FIT, ranker, params]
-    if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))[:CORES]
-        os.sched_setaffinity(0, cores)  # which the process inherits
+    command = [sys.executable, "-W", "ignore", "-c", _FIT, ranker, params, str(CORES)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment | places)
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -293,6 +293,7 @@ def make_package(folder: Path) -> Path:
         "kernels/__init__.py",
         "kernels/jit.py",
         "kernels/caching.py",
+        "kernels/compiling.py",
     ):
         shutil.copy(source / name, folder / "rankwright" / name)
     (folder / "rankwright" / "__init__.py").touch()

@@ -33,6 +33,7 @@ from numba.core import compiler, config, serialize
 from numba.core.caching import NullCache
 
 from rankwright.basics.errors import KernelCacheWarning
+from rankwright.kernels.compiling import rebuild_inner, reduce_inner
 
 _HERE = Path(__file__).resolve().parent
 _rebuild: Any = compiler.CompileResult._rebuild  # Numba ships no types
@@ -83,7 +84,7 @@ class KernelCache(NullCache):
             except OSError:
                 continue
             try:
-                code = _rebuild(target_context, *pickle.loads(_strip_checksum(name, content)))
+                code = self._rebuild(target_context, *pickle.loads(_strip_checksum(name, content)))
             except Exception as error:
                 _warn_once(f"{folder / name}: a damaged file of compiled code ({error}); the kernel is compiled again")
                 continue
@@ -100,7 +101,7 @@ class KernelCache(NullCache):
             return
         if _list_sources() != _STATE:  # an upgrade while this process runs: its code is not that of the files any more
             return
-        content = _dumps(cres._reduce())
+        content = _dumps(self._reduce(cres))
         content = _checksum(name, content) + content
         reasons = []
         for folder in _folders():
@@ -113,6 +114,15 @@ class KernelCache(NullCache):
             return
         _warn_unkept(reasons)
 
+    def _reduce(self, cres: Any) -> tuple[Any, ...]:
+        """Return what is kept of compiled code."""
+        kept: tuple[Any, ...] = cres._reduce()
+        return kept
+
+    def _rebuild(self, target_context: Any, *kept: Any) -> Any:
+        """Return compiled code from what was kept of it."""
+        return _rebuild(target_context, *kept)
+
     def _file_name(self, sig: Any, codegen: Any) -> str | None:
         """Return the name of the file for these types, or None for a kernel whose source cannot be read."""
         source = _source_digest(inspect.getfile(self._fn))
@@ -123,6 +133,18 @@ class KernelCache(NullCache):
         digest = hashlib.blake2b(repr(key).encode(), digest_size=12).hexdigest()
         where = self._fn.__module__.rpartition(".")[2]
         return f"{where}.{self._fn.__qualname__}-{digest}.nbc".replace("<", "").replace(">", "")
+
+
+class InnerKernelCache(KernelCache):
+    """The cache of a kernel that only kernels call: code that is yet to be optimised, in them."""
+
+    def _reduce(self, cres: Any) -> tuple[Any, ...]:
+        """Return what is kept of compiled code."""
+        return reduce_inner(cres)
+
+    def _rebuild(self, target_context: Any, *kept: Any) -> Any:
+        """Return compiled code from what was kept of it."""
+        return rebuild_inner(target_context, *kept)
 
 
 def warn_if_not_kept() -> None:

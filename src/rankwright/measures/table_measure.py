@@ -342,7 +342,7 @@ class PreparedTableMeasure(PreparedMeasure):
     def find_jumps(self, lines: ScoreLines) -> Jumps:
         """Return all jumps, from the kernel that serves every family."""
         arrays = self.arrays._replace(scale=self.arrays.scale * lines.value_scale)
-        moving = lines.order, lines.scores, lines.X, lines.column, lines.low, lines.high
+        moving = lines.order, lines.scores, lines.slopes, lines.low, lines.high, *_find_ways_to_sweep(arrays)
         times, deltas, at_zero, at_low, sums, gains, left_out = sweep_queries(
             arrays, *moving, MAX_TOP_DEPTH, 1.0 / lines.unit, N_BUCKETS, MAX_PAIRS
         )
@@ -374,6 +374,19 @@ class PreparedTableMeasure(PreparedMeasure):
         deltas = np.empty_like(by_rank)
         deltas[np.ix_(order, order)] = by_rank * a.scale[query]
         return deltas
+
+
+def _find_ways_to_sweep(arrays: MeasureArrays) -> tuple[bool | None, bool | None]:
+    """Return whether ``sweep_queries`` sweeps some queries by their first ranks, and some by their gains; None if not.
+
+    What is None is not compiled.
+    """
+    if len(arrays.discount) <= MAX_TOP_DEPTH:
+        return True, None
+    sizes = np.diff(arrays.indptr)
+    depths = np.minimum(sizes, len(arrays.discount))
+    is_top = (depths <= MAX_TOP_DEPTH) | ((MAX_TOP_DEPTH > 0) & (8 * depths <= sizes))
+    return bool(is_top.any()) or None, not is_top.all() or None
 
 
 def slice_arrays(arrays: MeasureArrays, start: int, stop: int) -> MeasureArrays:

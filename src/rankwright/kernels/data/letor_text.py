@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.kernels.jit import Floats, Ints, count_trailing_zeros, kernel, load_byte, load_word
+from rankwright.kernels.jit import Floats, Ints, count_trailing_zeros, inner_kernel, kernel, load_byte, load_word
 
 Bytes = NDArray[np.uint8]
 
@@ -53,13 +53,13 @@ def count_newlines(text: Bytes) -> int:
     return count
 
 
-@kernel
+@inner_kernel
 def _ends_token(c: int) -> bool:
     """Return whether a character ends a token: a blank, a tab, a line end or the # of a comment."""
     return c == _SPACE or c == _NEWLINE or c == _TAB or c == _RETURN or c == _HASH
 
 
-@kernel
+@inner_kernel
 def _skip_blanks(text: Bytes, i: int) -> int:
     """Return the index of the first character from ``i`` on that is neither a blank nor a tab."""
     while load_byte(text, i) == _SPACE or load_byte(text, i) == _TAB:
@@ -67,7 +67,7 @@ def _skip_blanks(text: Bytes, i: int) -> int:
     return i
 
 
-@kernel
+@inner_kernel
 def _find_comment_end(text: Bytes, i: int) -> int:
     """Return the index at which the comment at ``i`` ends: of a newline, or of a carriage return inside the line.
 
@@ -86,7 +86,7 @@ def _find_comment_end(text: Bytes, i: int) -> int:
         return end if load_byte(text, end) == _NEWLINE else i
 
 
-@kernel
+@inner_kernel
 def _find_token_end(text: Bytes, i: int) -> int:
     """Return the index at which the token at ``i`` ends."""
     while not _ends_token(load_byte(text, i)):
@@ -94,7 +94,7 @@ def _find_token_end(text: Bytes, i: int) -> int:
     return i
 
 
-@kernel
+@inner_kernel
 def _parse_eight_digits(text: Bytes, i: int) -> tuple[Any, int]:
     """Return the number written at ``i`` in at most eight digits, and how many digits it has, without a branch.
 
@@ -110,7 +110,7 @@ def _parse_eight_digits(text: Bytes, i: int) -> tuple[Any, int]:
     return fours >> np.uint64(32) if count > 0 else np.uint64(0), count
 
 
-@kernel
+@inner_kernel
 def _parse_hard_number(text: Bytes, i: int) -> tuple[float, int, bool]:
     """Parse a number as ``_parse_number`` does, if it has an exponent or more digits than an int64 holds."""
     start, negative = i, load_byte(text, i) == _MINUS
@@ -155,7 +155,7 @@ def _parse_hard_number(text: Bytes, i: int) -> tuple[float, int, bool]:
     return (-value if negative else value), i, exact
 
 
-@kernel
+@inner_kernel
 def _parse_number(text: Bytes, i: int) -> tuple[float, int, bool]:
     """Return the decimal number at ``i``, where it ends (``i`` if there is no number), and whether it is exact.
 
@@ -186,7 +186,7 @@ def _parse_number(text: Bytes, i: int) -> tuple[float, int, bool]:
     return (-value if negative else value), i, bool(mantissa <= _EXACT64)
 
 
-@kernel
+@inner_kernel
 def _have_same_bytes(text: Bytes, a: int, b: int, length: int) -> bool:
     """Return whether the ``length`` bytes of a text from ``a`` on are those from ``b`` on."""
     for i in range(length):
@@ -195,7 +195,7 @@ def _have_same_bytes(text: Bytes, a: int, b: int, length: int) -> bool:
     return True
 
 
-@kernel
+@inner_kernel
 def _has_word_at(text: Bytes, i: int, word: Bytes) -> bool:
     """Return whether a text has this word at index ``i``."""
     for j in range(len(word)):
@@ -204,7 +204,7 @@ def _has_word_at(text: Bytes, i: int, word: Bytes) -> bool:
     return True
 
 
-@kernel
+@inner_kernel
 def _find_docid(text: Bytes, i: int) -> tuple[int, int]:
     """Return the start and end of the document id in the comment at ``i``: after 'docid =', or the first word."""
     i = _skip_blanks(text, i + 1)
@@ -223,7 +223,7 @@ def _find_docid(text: Bytes, i: int) -> tuple[int, int]:
     return start, i
 
 
-@kernel
+@inner_kernel
 def _find_nan_end(text: Bytes, i: int) -> int:
     """Return the index at which the word nan, in any case, ends at ``i``; ``i`` itself if another word is there."""
     if load_byte(text, i) | 32 != 110 or load_byte(text, i + 1) | 32 != 97 or load_byte(text, i + 2) | 32 != 110:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 
 
 class PairOrders(NamedTuple):
@@ -52,7 +52,7 @@ def count_ordered_pairs(values: Floats, indptr: Ints, lower: Ints, chosen: NDArr
     return PairOrders(right, wrong, present, uppers, top, bottom)
 
 
-@kernel
+@inner_kernel
 def _find_ends(values: Floats, lower: Ints, end: int) -> tuple[float, float]:
     """Return the shares of documents above the lowest grade among those of the highest and of the lowest value."""
     high, low = -np.inf, np.inf

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.kernels.jit import Ints, inlined, kernel
+from rankwright.kernels.measures.sorting import max_query_size, merge_sort
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _ODD = np.uint64(0xBF58476D1CE4E5B9)
@@ -67,8 +68,11 @@ def compute_query_keys(keys: Ints, weight: Ints, indptr: Ints) -> Ints:
 @kernel
 def sort_within_queries(keys: Ints, indptr: Ints) -> Ints:
     """Return the row numbers grouped by query, and sorted within each query by ascending hash key."""
-    out = np.empty(len(keys), np.int64)
+    out, longest = np.empty(len(keys), np.int64), max_query_size(indptr)
+    own, own2, rows2 = np.empty(longest, np.uint64), np.empty(longest, np.uint64), np.empty(longest, np.int64)
     for q in range(len(indptr) - 1):
         a, b = indptr[q], indptr[q + 1]
-        out[a:b] = a + np.argsort(keys[a:b], kind="mergesort")
+        for i in range(a, b):
+            own[i - a], out[i] = ~keys[i], i
+        merge_sort(own, out[a:b], own2, rows2, b - a)
     return out

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import kernel
+from rankwright.kernels.jit import inner_kernel
 
 LOGARITHMIC, GEOMETRIC, HARMONIC = 0, 1, 2
 
@@ -20,7 +20,7 @@ class DiscountFunction(NamedTuple):
     cut_off: float = np.inf
 
 
-@kernel
+@inner_kernel
 def compute_discount(function: DiscountFunction, r: float) -> tuple[float, float]:
     """Return a discount and its derivative at a real rank; within one rank after the cut-off it falls to 0."""
     kind, a, b, cut_off = function

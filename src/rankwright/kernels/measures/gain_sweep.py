@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, inlined, kernel
+from rankwright.kernels.jit import Floats, Ints, inlined, inner_kernel, kernel
 from rankwright.kernels.measures.measure_values import MeasureArrays
 from rankwright.kernels.measures.sorting import bucket_sort
 
@@ -44,7 +44,7 @@ class GainSweep(NamedTuple):
     sign: float  # 1 to the right, -1 to the left
 
 
-@kernel
+@inner_kernel
 def compute_crossing_time(b_upper: float, a_upper: float, b_lower: float, a_lower: float, now: float) -> float:
     """Return the time t at which the lower of two score lines overtakes the upper one; infinity if never."""
     at = (b_upper - b_lower) / (a_lower - a_upper)
@@ -52,11 +52,12 @@ def compute_crossing_time(b_upper: float, a_upper: float, b_lower: float, a_lowe
     return at if a_lower > a_upper else np.inf
 
 
-@kernel
+@inner_kernel
 def double_capacity(values: Any) -> Any:
     """Return an array twice as long that begins with the same values."""
     out = np.empty(2 * len(values), values.dtype)
-    out[: len(values)] = values
+    for i in range(len(values)):
+        out[i] = values[i]
     return out
 
 
@@ -72,7 +73,7 @@ def record_jump(
     return new, count
 
 
-@kernel
+@inner_kernel
 def _look_up_discount(discount: Floats, r: int) -> float:
     """Return the discount of a rank, counted from 0; it is 0 beyond the cut-off."""
     return float(discount[r]) if r < len(discount) else 0.0
@@ -105,11 +106,18 @@ def make_gain_sweep(
             zeros += 1
     groups = (kept + _BLOCK * _GROUP - 1) // (_BLOCK * _GROUP)
     blocks = groups * _GROUP if groups > 1 else (kept + _BLOCK - 1) // _BLOCK
-    cross, soonest, sooner = np.full(blocks * _BLOCK, np.inf), np.full(blocks, np.inf), np.full(groups, np.inf)
+    cross, soonest, sooner = np.empty(blocks * _BLOCK), np.empty(blocks), np.empty(groups)
+    cross[:] = np.inf
+    soonest[:] = np.inf
+    sooner[:] = np.inf
     for r in range(kept - 1):
         cross[r] = compute_crossing_time(b[r], a[r], b[r + 1], a[r + 1], 0.0)
-    value, whole = np.array([factor * total]), np.empty(1, np.int64)
+    value, whole = np.empty(1), np.empty(1, np.int64)
+    value[0] = factor * total
     whole[0] = np.int64(np.rint(value[0]))
+    above_now, ranked, rank_of = np.empty(kept, np.int64), np.empty(kept, np.int64), np.empty(kept, np.int64)
+    for r in range(kept):
+        above_now[r], ranked[r], rank_of[r] = above[r], r, r
     update_soonest(cross, soonest, sooner, 0, max(kept - 1, 0))
     return GainSweep(
         b,
@@ -118,9 +126,9 @@ def make_gain_sweep(
         zero_b,
         zero_a,
         above,
-        above.copy(),
-        np.arange(kept),
-        np.arange(kept),
+        above_now,
+        ranked,
+        rank_of,
         lead,
         cross,
         soonest,
@@ -139,10 +147,16 @@ def make_gain_sweep(
 def update_soonest(cross: Floats, soonest: Floats, sooner: Floats, first: int, last: int) -> None:
     """Update the times of the first swap in the blocks and groups of ranks that hold ``first`` to ``last``."""
     for block in range(first // _BLOCK, min(last // _BLOCK + 1, len(soonest))):
-        soonest[block] = cross[block * _BLOCK : (block + 1) * _BLOCK].min()
+        at = cross[block * _BLOCK]
+        for i in range(block * _BLOCK + 1, (block + 1) * _BLOCK):
+            at = cross[i] if cross[i] < at else at
+        soonest[block] = at
     if len(sooner) > 1:
         for group in range(first // (_BLOCK * _GROUP), last // (_BLOCK * _GROUP) + 1):
-            sooner[group] = soonest[group * _GROUP : (group + 1) * _GROUP].min()
+            at = soonest[group * _GROUP]
+            for i in range(group * _GROUP + 1, (group + 1) * _GROUP):
+                at = soonest[i] if soonest[i] < at else at
+            sooner[group] = at
 
 
 @inlined
@@ -162,7 +176,7 @@ def _find_next_swap(cross: Floats, soonest: Floats, sooner: Floats) -> int:
     return r
 
 
-@kernel
+@inner_kernel
 def advance_sweep(
     sweep: GainSweep, meetings: Floats, who: Ints, until: float, times: Floats, deltas: Ints, count: int
 ) -> tuple[Floats, Ints, int]:
@@ -221,7 +235,7 @@ def advance_sweep(
     return times, deltas, count
 
 
-@kernel
+@inner_kernel
 def _find_all_meetings(sweep: GainSweep, limit: float) -> tuple[Floats, Ints]:
     """Return the sorted times at which documents with and without a gain meet, and which two meet each time.
 
@@ -248,7 +262,7 @@ def _find_all_meetings(sweep: GainSweep, limit: float) -> tuple[Floats, Ints]:
     return bucket_sort(times, who, count, 0.0)
 
 
-@kernel
+@inner_kernel
 def sweep_gains(
     arrays: MeasureArrays,
     order: Ints,

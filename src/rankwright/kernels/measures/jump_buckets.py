@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, get_bits, inner_kernel, kernel
 
 _FAR = 1e18  # the largest distance from 0, in units
 
 
-@kernel
+@inner_kernel
 def find_bucket(t: float, inverse_unit: float, half: int) -> int:
     """Return the number of the bucket that holds the time t of a jump; Cauchy distributed times fill buckets evenly."""
     x = min(max(t * inverse_unit, -_FAR), _FAR)
@@ -37,10 +37,10 @@ def select_jumps(times: Floats, deltas: Ints, inverse_unit: float, wanted: Ints)
     for i in range(len(times)):
         count += wanted[find_bucket(times[i], inverse_unit, half)] != 0
     out = np.empty((count, 3), np.int64)
-    bits, at = out.view(np.float64), 0
+    at = 0
     for i in range(len(times)):
         bucket = find_bucket(times[i], inverse_unit, half)
         if wanted[bucket] != 0:
-            bits[at, 0], out[at, 1], out[at, 2] = times[i], deltas[i], bucket
+            out[at, 0], out[at, 1], out[at, 2] = get_bits(times[i]), deltas[i], bucket
             at += 1
     return out

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 from rankwright.kernels.measures.gain_sweep import compute_crossing_time, double_capacity, record_jump, sweep_gains
 from rankwright.kernels.measures.jump_buckets import sum_jumps
 from rankwright.kernels.measures.measure_values import MeasureArrays, compute_query_sum
@@ -32,7 +32,7 @@ from rankwright.kernels.measures.sorting import max_query_size
 MAX_TOP_DEPTH = 32  # cut-offs up to here are swept fastest by _sweep_top
 
 
-@kernel
+@inner_kernel
 def _find_overtaker(
     b: float, a: float, outer_b: Floats, outer_a: Floats, place: Ints, n: int, now: float, times: Floats
 ) -> int:
@@ -53,7 +53,7 @@ def _find_overtaker(
     return chosen
 
 
-@kernel
+@inner_kernel
 def _sweep_top(
     arrays: MeasureArrays,
     order: Ints,
@@ -150,10 +150,11 @@ def sweep_queries(
     arrays: MeasureArrays,
     order: Ints,
     scores: Floats,
-    X: Floats,
-    column: int,
+    slopes: Floats,
     low: float,
     high: float,
+    some_top: bool | None,
+    some_by_gain: bool | None,
     max_top_depth: int,
     inverse_unit: float,
     n_buckets: int,
@@ -162,17 +163,15 @@ def sweep_queries(
     """Return the jumps of queries' measures as scores move along lines, from time ``low`` to time ``high``.
 
     Queries ranked to at most ``max_top_depth`` ranks, or an eighth of their documents, are swept by ``_sweep_top``, the
-    others by ``sweep_gains``; 0 sweeps all by ``sweep_gains``.
-    ``order`` ranks the rows at t = 0 by their ``scores``, a column of ``X`` has the slopes, and ``arrays.scale`` is
-    the factor from each query's sum to fixed point. Returns where the jumps are and the changes there as t
-    increases, the values at 0 and at ``low``, and by bucket of t the sums of the changes, and of the positive ones
+    others by ``sweep_gains``; 0 sweeps all by ``sweep_gains``. ``some_top`` and ``some_by_gain`` are None where no
+    query is swept in that way, which is then not compiled.
+    ``order`` ranks the rows at t = 0 by their ``scores``, and ``arrays.scale`` is the factor from each query's sum to
+    fixed point. Returns where the jumps are and the changes there as t increases, the values at 0 and at ``low``, and
+    by bucket of t the sums of the changes, and of the positive ones
     alone. Last come the queries of which only the values at 0 are included: those for ``sweep_gains`` of which more
     than ``max_pairs`` pairs of documents may swap; see ``long_sweep.py``.
     """
     indptr, gain, factor, discount = arrays.indptr, arrays.gain, arrays.scale, arrays.discount
-    slopes = np.empty(len(scores))
-    for i in range(len(slopes)):
-        slopes[i] = X[i, column]
     times: Any = np.empty(4 * len(scores) + 64)
     deltas: Any = np.empty(len(times), np.int64)
     longest = max_query_size(indptr)
@@ -188,13 +187,17 @@ def sweep_queries(
         value = np.int64(np.rint(factor[q] * compute_query_sum(arrays, order, q)))
         at_zero += value
         at_low += value
-        own = slopes[first : first + n]
-        if own.min() == own.max():
+        n_apart = 0
+        for i in range(first + 1, first + n):
+            n_apart += slopes[i] != slopes[first]
+        if n_apart == 0:
             continue
         depth = min(len(discount), n)
         is_top = depth <= max_top_depth or (max_top_depth > 0 and 8 * depth <= n)
         if not is_top and n * n // 2 > max_pairs:
-            kept = (gain[first : first + n] != 0.0).sum()
+            kept = 0
+            for i in range(first, first + n):
+                kept += gain[i] != 0.0
             if kept * (n - kept) + kept * kept // 2 > max_pairs:
                 left_out[n_left] = q
                 n_left += 1
@@ -202,11 +205,13 @@ def sweep_queries(
         for sign, limit in ((1.0, high), (-1.0, -low)):
             if limit <= 0.0:
                 continue
+            change: Any = 0
             if is_top:
-                times, deltas, count, change = _sweep_top(
-                    arrays, order, scores, slopes, q, sign, limit, space, places, times, deltas, count
-                )
-            else:
+                if some_top is not None:
+                    times, deltas, count, change = _sweep_top(
+                        arrays, order, scores, slopes, q, sign, limit, space, places, times, deltas, count
+                    )
+            elif some_by_gain is not None:
                 times, deltas, count, change = sweep_gains(
                     arrays, order, scores, slopes, q, sign, limit, times, deltas, count
                 )

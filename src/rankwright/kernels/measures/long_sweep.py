@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, get_bits, inner_kernel, kernel
 from rankwright.kernels.measures.gain_sweep import GainSweep, advance_sweep, update_soonest
 from rankwright.kernels.measures.jump_buckets import find_bucket
 from rankwright.kernels.measures.meetings import NO_PAIR, MeetingBuffer, find_meetings, make_meeting_buffer
@@ -30,7 +30,7 @@ class SweepSnapshots(NamedTuple):
     ints: Ints  # the rounded value, who met last, the next end, the block, the lowest and highest bucket since
 
 
-@kernel
+@inner_kernel
 def _merge_close_jumps(times: Floats, deltas: Ints, count: int, unit: float) -> int:
     """Merge jumps of a measure at almost the same time, in place; return how many jumps are left."""
     kept, i = 0, 0
@@ -50,7 +50,7 @@ def _merge_close_jumps(times: Floats, deltas: Ints, count: int, unit: float) -> 
     return kept
 
 
-@kernel
+@inner_kernel
 def _sweep_block(
     sweep: GainSweep, buffer: MeetingBuffer, end: float, unit: float, times: Floats, deltas: Ints
 ) -> tuple[Floats, Ints, int, bool]:
@@ -72,34 +72,33 @@ def allocate_snapshots(sweep: GainSweep, n: int) -> SweepSnapshots:
     return SweepSnapshots(above, ranked, lead, cross, np.empty((n, 2)), np.zeros((n, 6), np.int64))
 
 
-@kernel
+@inner_kernel
 def _save_snapshot(
     sweep: GainSweep, buffer: MeetingBuffer, snapshots: SweepSnapshots, at: int, next_end: int, block: int
 ) -> None:
     """Save the current state of a sweep, its ranking above all, in row ``at`` of the snapshots."""
-    snapshots.above[at], snapshots.ranked[at], snapshots.lead[at], snapshots.cross[at] = (
-        sweep.above,
-        sweep.ranked,
-        sweep.lead,
-        sweep.cross,
-    )
+    for r in range(len(sweep.ranked)):
+        snapshots.above[at, r], snapshots.ranked[at, r] = sweep.above[r], sweep.ranked[r]
+    for r in range(len(sweep.lead)):
+        snapshots.lead[at, r] = sweep.lead[r]
+    for r in range(len(sweep.cross)):
+        snapshots.cross[at, r] = sweep.cross[r]
     snapshots.floats[at, 0], snapshots.floats[at, 1] = sweep.value[0], buffer.after_time[0]
     snapshots.ints[at, 0], snapshots.ints[at, 1] = sweep.whole[0], buffer.after_who[0]
     snapshots.ints[at, 2], snapshots.ints[at, 3] = next_end, block
     snapshots.ints[at, 4], snapshots.ints[at, 5] = NO_PAIR, -1
 
 
-@kernel
+@inner_kernel
 def _restore_snapshot(sweep: GainSweep, buffer: MeetingBuffer, snapshots: SweepSnapshots, at: int) -> None:
     """Set a sweep back to the state that was saved in row ``at`` of the snapshots."""
-    sweep.above[:], sweep.ranked[:], sweep.lead[:], sweep.cross[:] = (
-        snapshots.above[at],
-        snapshots.ranked[at],
-        snapshots.lead[at],
-        snapshots.cross[at],
-    )
     for r in range(len(sweep.ranked)):
+        sweep.above[r], sweep.ranked[r] = snapshots.above[at, r], snapshots.ranked[at, r]
         sweep.rank_of[sweep.ranked[r]] = r
+    for r in range(len(sweep.lead)):
+        sweep.lead[r] = snapshots.lead[at, r]
+    for r in range(len(sweep.cross)):
+        sweep.cross[r] = snapshots.cross[at, r]
     update_soonest(sweep.cross, sweep.soonest, sweep.sooner, 0, len(sweep.ranked) - 1)
     sweep.value[0], buffer.after_time[0] = snapshots.floats[at, 0], snapshots.floats[at, 1]
     sweep.whole[0], buffer.after_who[0] = snapshots.ints[at, 0], snapshots.ints[at, 1]
@@ -137,12 +136,15 @@ def sum_blocks(
             gains[bucket] += max(deltas[k], 0)
             own[4], own[5] = min(own[4], bucket), max(own[5], bucket)
         if n + count <= room:
-            all_times[n : n + count], all_deltas[n : n + count] = times[:count], deltas[:count]
+            for k in range(count):
+                all_times[n + k], all_deltas[n + k] = times[k], deltas[k]
         n += count
         next_end, block = next_end + is_complete, block + 1
-    if n <= room:
-        return all_times[:n].copy(), all_deltas[:n].copy(), 0
-    return all_times[:0].copy(), all_deltas[:0].copy(), taken
+    kept = n if n <= room else 0
+    own_times, own_deltas = np.empty(kept), np.empty(kept, np.int64)
+    for k in range(kept):
+        own_times[k], own_deltas[k] = all_times[k], all_deltas[k]
+    return own_times, own_deltas, 0 if n <= room else taken
 
 
 @kernel
@@ -163,7 +165,10 @@ def select_from_blocks(
     n, half = 0, len(wanted) // 2
     for at in range(taken):
         low, high = snapshots.ints[at, 4], snapshots.ints[at, 5]
-        if high < 0 or not wanted[low : high + 1].any():
+        n_wanted = 0
+        for bucket in range(low, high + 1):
+            n_wanted += wanted[bucket] != 0
+        if high < 0 or n_wanted == 0:
             continue
         _restore_snapshot(sweep, buffer, snapshots, at)
         next_end, block = snapshots.ints[at, 2], snapshots.ints[at, 3]
@@ -174,10 +179,10 @@ def select_from_blocks(
                 if wanted[bucket] != 0:
                     if n == len(found):
                         more = np.empty((2 * n, 3), np.int64)
-                        more[:n] = found
+                        for i in range(n):
+                            more[i, 0], more[i, 1], more[i, 2] = found[i, 0], found[i, 1], found[i, 2]
                         found = more
-                    found[n, 1], found[n, 2] = deltas[k], bucket
-                    found.view(np.float64)[n, 0] = times[k]
+                    found[n, 0], found[n, 1], found[n, 2] = get_bits(times[k]), deltas[k], bucket
                     n += 1
             next_end, block = next_end + is_complete, block + 1
     selected: Ints = found[:n]

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, inlined, kernel
-from rankwright.kernels.measures.sorting import max_query_size, sort_rows
+from rankwright.kernels.jit import Floats, Ints, inlined, inner_kernel, kernel
+from rankwright.kernels.measures.sorting import max_query_size, merge_sort, sort_rows
 
 
 class MeasureArrays(NamedTuple):
@@ -73,7 +73,7 @@ def rank_and_sum(arrays: MeasureArrays, keys: Floats, tie: Floats, order: Ints, 
     return float(sum_weighted(values, weight))
 
 
-@kernel
+@inner_kernel
 def _sort_gains(gains: Floats, levels: Floats, counts: Ints, n_levels: int, out: Floats) -> int:
     """Write the gains of one query in descending order; return the number of different gains seen so far.
 
@@ -87,7 +87,11 @@ def _sort_gains(gains: Floats, levels: Floats, counts: Ints, n_levels: int, out:
             j += levels[i] > g
         if j == n_levels or levels[j] != g:
             if n_levels == len(levels):
-                out[: len(gains)] = np.sort(gains)[::-1]
+                n = len(gains)
+                keys2, items, items2 = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
+                for i in range(n):
+                    out[i] = gains[i]
+                merge_sort(out, items, keys2, items2, n)
                 return n_levels
             for i in range(n_levels, j, -1):
                 levels[i], counts[i] = levels[i - 1], counts[i - 1]
@@ -118,7 +122,7 @@ def compute_ideal_values(arrays: MeasureArrays) -> Floats:
     return out
 
 
-@kernel
+@inner_kernel
 def _fill_survival(gains: Floats, n: int, depth: int, out: Floats) -> None:
     """Write for j = 0 to ``depth`` the mean product of (1 - gain) over all choices of j of the n documents.
 
@@ -179,7 +183,7 @@ def compute_averaged_values(
         out[q] = base[q] + scale[q] * total
 
 
-@kernel
+@inner_kernel
 def compute_leads(gains: Floats, u: float, v: float) -> Floats:
     """Return for every rank the factor (lead) that the gains of one query put on it from the ranks before."""
     out = np.empty(len(gains))
@@ -203,7 +207,8 @@ def compute_swap_deltas(gains: Floats, discount: Floats, u: float, v: float) -> 
     """
     n = len(gains)
     d = np.zeros(n)
-    d[: len(discount)] = discount[:n]
+    for r in range(min(n, len(discount))):
+        d[r] = discount[r]
     lead = compute_leads(gains, u, v)
     out = np.zeros((n, n))
     for i in range(n):

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, inlined, kernel
+from rankwright.kernels.jit import Floats, Ints, inlined, inner_kernel, kernel
 from rankwright.kernels.measures.gain_sweep import GainSweep, compute_crossing_time
-from rankwright.kernels.measures.sorting import bucket_sort
+from rankwright.kernels.measures.sorting import bucket_sort, merge_sort
 
 NO_PAIR = np.int64(np.iinfo(np.int64).max)  # who met last if a block is complete
 _ROUNDING = 1e-15  # more than the relative error of a score, and of a crossing
@@ -35,7 +35,7 @@ class MeetingBuffer(NamedTuple):
     last_who: Ints
 
 
-@kernel
+@inner_kernel
 def make_meeting_buffer(room: int) -> MeetingBuffer:
     """Return an empty buffer for ``room`` meetings, with as much space again for meetings that are dropped later."""
     ints, floats = np.zeros((3, 1), np.int64), np.zeros((2, 1))
@@ -64,18 +64,41 @@ def choose_block_ends(sweep: GainSweep, limit: float, room: int) -> Floats:
             if 0.0 < at <= limit and at < np.inf:
                 sample[count] = at
                 count += 1
-    sample = np.sort(sample[:count])
+    order = _find_ascending_order(sample[:count])
     ends, n = np.empty(blocks), 0
     for k in range(1, blocks):
         at = k * _SAMPLES
-        if at < count and (n == 0 or sample[at] > ends[n - 1]) and sample[at] < min(limit, _FAR):
-            ends[n] = sample[at]
+        if at < count and (n == 0 or sample[order[at]] > ends[n - 1]) and sample[order[at]] < min(limit, _FAR):
+            ends[n] = sample[order[at]]
             n += 1
     ends[n] = limit
     return ends[: n + 1]
 
 
-@kernel
+@inner_kernel
+def _find_ascending_order(values: Floats) -> Ints:
+    """Return the indices of values in ascending order."""
+    n = len(values)
+    keys, items = np.empty(n), np.empty(n, np.int64)
+    for i in range(n):
+        keys[i], items[i] = -values[i], i
+    merge_sort(keys, items, np.empty(n), np.empty(n, np.int64), n)
+    return items
+
+
+@inner_kernel
+def _sort_numbers(numbers: Ints) -> None:
+    """Sort whole numbers, ascending, in place."""
+    n = len(numbers)
+    items = np.empty(n, np.int64)
+    for i in range(n):
+        numbers[i] = -numbers[i]
+    merge_sort(numbers, items, np.empty(n, np.int64), np.empty(n, np.int64), n)
+    for i in range(n):
+        numbers[i] = -numbers[i]
+
+
+@inner_kernel
 def _sort_meetings(buffer: MeetingBuffer, low: float) -> tuple[Floats, Ints]:
     """Return the times and the documents of the buffer's meetings, sorted by time, then by documents."""
     times, who = bucket_sort(buffer.times, buffer.who, buffer.size[0], low)
@@ -83,12 +106,12 @@ def _sort_meetings(buffer: MeetingBuffer, low: float) -> tuple[Floats, Ints]:
     for i in range(1, len(times) + 1):
         if i == len(times) or times[i] != times[first]:
             if i - first > 1:
-                who[first:i] = np.sort(who[first:i])
+                _sort_numbers(who[first:i])
             first = i
     return times, who
 
 
-@kernel
+@inner_kernel
 def _drop_later_half(buffer: MeetingBuffer) -> None:
     """Drop about the later half of a full buffer's meetings, and end the block before them."""
     n = buffer.size[0]
@@ -108,7 +131,7 @@ def _drop_later_half(buffer: MeetingBuffer) -> None:
     buffer.size[0], buffer.last_time[0], buffer.last_who[0] = kept, last_time, last_who
 
 
-@kernel
+@inner_kernel
 def _collect_all_pairs(sweep: GainSweep, buffer: MeetingBuffer) -> None:
     """Add the block's meetings to the buffer by a look at every pair: quick if most meet at about the same time."""
     b, a, zero_b, zero_a, zeros = sweep.b, sweep.a, sweep.zero_b, sweep.zero_a, len(sweep.zero_b)
@@ -148,7 +171,7 @@ def _keep_meeting(sweep: GainSweep, buffer: MeetingBuffer, i: int, j: int, rises
             _drop_later_half(buffer)
 
 
-@kernel
+@inner_kernel
 def _merge_runs(keys: Floats, items: Ints, low: int, mid: int, high: int, space: Ints) -> None:
     """Merge two neighbouring runs of items, each sorted by descending key, into one, in place."""
     for k in range(low, mid):
@@ -164,7 +187,7 @@ def _merge_runs(keys: Floats, items: Ints, low: int, mid: int, high: int, space:
         to += 1
 
 
-@kernel
+@inner_kernel
 def _collect_inversions(
     sweep: GainSweep, buffer: MeetingBuffer, p0: Floats, p1: Floats, q0: Floats, q1: Floats, rises: bool
 ) -> None:
@@ -172,7 +195,7 @@ def _collect_inversions(
 
     These have p0[i] <= q0[j] and p1[i] >= q1[j]: j was after i and is no longer.
     """
-    own, others = np.argsort(p0), np.argsort(q0)
+    own, others = _find_ascending_order(p0), _find_ascending_order(q0)
     n, kept, zeros = len(own) + len(others), len(own), len(others)
     owns, zs = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)  # how many of each kind come before a place
     i, j = 0, 0
@@ -204,7 +227,7 @@ def _collect_inversions(
         width *= 2
 
 
-@kernel
+@inner_kernel
 def _insertion_sort(keys: Floats, items: Ints, low: int, high: int) -> None:
     """Sort the items ``low`` to ``high`` by descending key, in place."""
     for k in range(low + 1, high):
@@ -215,7 +238,7 @@ def _insertion_sort(keys: Floats, items: Ints, low: int, high: int) -> None:
         items[at] = item
 
 
-@kernel
+@inner_kernel
 def _compute_scores_at(b: Floats, a: Floats, t: float, side: float, slack: float) -> Floats:
     """Return scores at time t, times ``side`` and shifted by what rounding may change; slopes if t is infinite."""
     out = np.empty(len(b))
@@ -227,7 +250,7 @@ def _compute_scores_at(b: Floats, a: Floats, t: float, side: float, slack: float
     return out
 
 
-@kernel
+@inner_kernel
 def find_meetings(sweep: GainSweep, buffer: MeetingBuffer, end: float) -> tuple[Floats, Ints]:
     """Return the next meetings up to ``end``, sorted by time, or the first of them if the buffer cannot hold all."""
     buffer.size[0], buffer.last_time[0], buffer.last_who[0] = 0, end, NO_PAIR

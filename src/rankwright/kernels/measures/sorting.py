@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 
 _RUN = 16
+_SAMPLE = 31  # keys, whose median is taken for that of all
 _SHORT = 256  # documents: so few are sorted by counting
 
 
-@kernel
+@inner_kernel
 def max_query_size(indptr: Ints) -> int:
     """Return the number of documents of the longest query."""
     longest = 0
@@ -19,8 +20,8 @@ def max_query_size(indptr: Ints) -> int:
     return longest
 
 
-@kernel
-def merge_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
+@inner_kernel
+def merge_sort(keys: Floats | Ints, items: Ints, keys2: Floats | Ints, items2: Ints, n: int) -> None:
     """Sort the first ``n`` items and keys by descending key, in place, stably; ``keys2``, ``items2`` are scratch.
 
     Insertion sort on short runs, then merges that are skipped where two runs are already in order: linear on
@@ -57,7 +58,7 @@ def merge_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -
         width *= 2
 
 
-@kernel
+@inner_kernel
 def count_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
     """Sort as ``merge_sort`` does, by counting the items before each: n^2 comparisons, but many at a time.
 
@@ -75,7 +76,7 @@ def count_sort(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -
         keys[rank + equal], items[rank + equal] = key, items2[i]
 
 
-@kernel
+@inner_kernel
 def sort_descending(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: int) -> None:
     """Sort the first ``n`` items and keys by descending key, in place, stably, in the quickest way for such a list."""
     ascents = 0
@@ -87,15 +88,22 @@ def sort_descending(keys: Floats, items: Ints, keys2: Floats, items2: Ints, n: i
         merge_sort(keys, items, keys2, items2, n)
 
 
-@kernel
+@inner_kernel
 def bucket_sort(keys: Floats, items: Ints, n: int, low: float) -> tuple[Floats, Ints]:
     """Return the first ``n`` keys, sorted ascending and stably, and their items; no key may be below ``low``.
 
     Keys are dealt into about as many buckets, by k / (k + their median), k above ``low``, which are then sorted:
     linear, unless most keys crowd together.
     """
-    sample = np.sort(keys[: n : max(n // 31, 1)][:31])
-    middle = sample[len(sample) // 2] - low if n > 0 else 0.0
+    step = max(n // _SAMPLE, 1)
+    drawn, sample = min((n + step - 1) // step, _SAMPLE), np.empty(_SAMPLE)
+    for k in range(drawn):
+        key, at = keys[k * step], k
+        while at > 0 and sample[at - 1] > key:
+            sample[at] = sample[at - 1]
+            at -= 1
+        sample[at] = key
+    middle = sample[drawn // 2] - low if n > 0 else 0.0
     middle = middle if middle > 0.0 else 1.0
     buckets = max(n // 2, 1)
     places, starts = np.empty(n, np.int64), np.zeros(buckets + 1, np.int64)
@@ -123,7 +131,9 @@ def bucket_sort(keys: Floats, items: Ints, n: int, low: float) -> tuple[Floats, 
             out_keys[j - 1], out_keys[j] = out_keys[j], out_keys[j - 1]
             out_items[j - 1], out_items[j] = out_items[j], out_items[j - 1]
             j -= 1
-    return -out_keys, out_items
+    for i in range(n):
+        out_keys[i] = -out_keys[i]
+    return out_keys, out_items
 
 
 @kernel

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 from rankwright.kernels.measures.measure_values import MeasureArrays
 from rankwright.kernels.objectives.ranking_search import group_by_class
 
@@ -43,9 +43,12 @@ def assign_ranks(
         for r in range(n):
             line[r] = (n - 1 - 2 * r) / norm[q]
         deep = min(n, len(discount))
-        lost[:deep] = discount[:deep] * (trade / ideal[q])
-        steps = np.full(n, 2.0 / norm[q])
-        _rank_classes(rows, classes, arranged, starts, scores[arranged], gain[arranged], line, steps, lost)
+        for r in range(deep):
+            lost[r] = discount[r] * (trade / ideal[q])
+        steps, s, g = np.empty(n), np.empty(n), np.empty(n)
+        for i in range(n):
+            steps[i], s[i], g[i] = 2.0 / norm[q], scores[arranged[i]], gain[arranged[i]]
+        _rank_classes(rows, classes, arranged, starts, s, g, line, steps, lost)
 
 
 @kernel
@@ -73,11 +76,15 @@ def assign_positions(
         for r in range(n - 1):
             steps[r] = line[r] - line[r + 1]
         deep = min(n, len(discount))
-        lost[:deep] = discount[:deep] * (trade / ideal[q])
-        _rank_classes(rows, classes, arranged, starts, scores[arranged], arrays.gain[arranged], line, steps, lost)
+        for r in range(deep):
+            lost[r] = discount[r] * (trade / ideal[q])
+        s, g = np.empty(n), np.empty(n)
+        for i in range(n):
+            s[i], g[i] = scores[arranged[i]], arrays.gain[arranged[i]]
+        _rank_classes(rows, classes, arranged, starts, s, g, line, steps, lost)
 
 
-@kernel
+@inner_kernel
 def _rank_classes(
     rows: Ints,
     classes: Ints,
@@ -99,7 +106,7 @@ def _rank_classes(
         starts[by_rank[r]] += 1
 
 
-@kernel
+@inner_kernel
 def _estimate_prices(s: Floats, g: Floats, steps: Floats, lost: Floats, starts: Ints) -> Floats:
     """Return first prices (dual variables) of the ranks, near those of the best assignment of documents.
 
@@ -107,7 +114,9 @@ def _estimate_prices(s: Floats, g: Floats, steps: Floats, lost: Floats, starts: 
     From r to r + 1 one document is added; then the worst inside and the best outside are exchanged while that helps.
     """
     n, count = len(s), len(starts) - 1
-    price, taken = np.zeros(n), starts[:-1].copy()
+    price, taken = np.zeros(n), np.empty(count, np.int64)
+    for c in range(count):
+        taken[c] = starts[c]
     for r in range(n - 1):
         step, drop = steps[r], lost[r] - lost[r + 1]
         added = False
@@ -132,11 +141,13 @@ def _estimate_prices(s: Floats, g: Floats, steps: Floats, lost: Floats, starts: 
     return price
 
 
-@kernel
+@inner_kernel
 def _solve_assignment(s: Floats, g: Floats, line: Floats, lost: Floats, price: Floats) -> Ints:
     """Return the rank of each document in the best assignment, found from estimated prices of the ranks."""
     n = len(s)
-    rank_of, taken_by = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    rank_of, taken_by = np.empty(n, np.int64), np.empty(n, np.int64)
+    rank_of[:] = -1
+    taken_by[:] = -1
     left = np.empty(n)  # to each document, at these prices
     for i in range(n):
         best, at = -np.inf, 0

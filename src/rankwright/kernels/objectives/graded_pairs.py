@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwright.kernels.jit import Floats, Ints, inlined, kernel, loose_kernel
+from rankwright.kernels.measures.sorting import max_query_size, merge_sort
 from rankwright.kernels.objectives.exponentials import exp, log1p
 
 FIDELITY, LOGISTIC = 0, 1
@@ -43,10 +44,13 @@ def slice_doc_weights(doc_weight: Floats | None, start: int, stop: int) -> Float
 @kernel
 def find_grade_order(y: Floats, indptr: Ints) -> tuple[Ints, Ints]:
     """Return the rows of each query by descending grade, and for each the place where lower grades begin."""
-    rows, lower = np.empty(len(y), np.int64), np.empty(len(y), np.int64)
+    rows, lower, longest = np.empty(len(y), np.int64), np.empty(len(y), np.int64), max_query_size(indptr)
+    keys, keys2, rows2 = np.empty(longest), np.empty(longest), np.empty(longest, np.int64)
     for q in range(len(indptr) - 1):
         a, b = indptr[q], indptr[q + 1]
-        rows[a:b] = a + np.argsort(-y[a:b], kind="mergesort")
+        for i in range(a, b):
+            keys[i - a], rows[i] = y[i], i
+        merge_sort(keys, rows[a:b], keys2, rows2, b - a)
         first_lower = b
         for i in range(b - 1, a - 1, -1):
             if i + 1 < b and y[rows[i]] > y[rows[i + 1]]:
@@ -68,7 +72,10 @@ def sum_exponential_pairs(graded: GradedDocuments, scores: Floats, gradient: Flo
         if lower[a] == b or weight[q] == 0.0:
             gradient[a:b] = 0.0
             continue
-        middle = (scores[a:b].max() + scores[a:b].min()) / 2.0
+        low, high = scores[a], scores[a]
+        for i in range(a, b):
+            low, high = min(low, scores[i]), max(high, scores[i])
+        middle = (high + low) / 2.0
         below, here, first_lower = 0.0, 0.0, b
         for i in range(b - 1, a - 1, -1):
             if lower[i] < first_lower:  # a higher grade begins
@@ -170,10 +177,24 @@ def compute_misordered_shares(scores: Floats, place: Ints, indptr: Ints) -> Floa
 
     ``place`` is each document's place among the grades of its query. NaN where there are no pairs.
     """
-    shares = np.empty(len(indptr) - 1)
+    shares, longest = np.empty(len(indptr) - 1), max_query_size(indptr)
+    keys, keys2, order, order2 = (
+        np.empty(longest),
+        np.empty(longest),
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+    )
     for q in range(len(shares)):
-        a, n = indptr[q], indptr[q + 1] - indptr[q]
-        order = np.argsort(-scores[a : a + n])
+        a, n, known = indptr[q], indptr[q + 1] - indptr[q], 0
+        for i in range(n):
+            if scores[a + i] == scores[a + i]:
+                keys[known], order[known] = scores[a + i], i
+                known += 1
+        merge_sort(keys, order, keys2, order2, known)
+        for i in range(n):
+            if scores[a + i] != scores[a + i]:  # missing scores come last
+                order[known] = i
+                known += 1
         above, tied, wrong, pairs, i = np.zeros(n, np.int64), np.zeros(n, np.int64), 0.0, 0.0, 0
         while i < n:
             tied[place[a + order[i]]] += 1

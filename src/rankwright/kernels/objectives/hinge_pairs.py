@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, inlined, kernel
-from rankwright.kernels.measures.sorting import max_query_size, sort_descending
+from rankwright.kernels.jit import Floats, Ints, inlined, inner_kernel, kernel
+from rankwright.kernels.measures.sorting import max_query_size, merge_sort, sort_descending
 from rankwright.kernels.objectives.graded_pairs import get_doc_weight
 
 SMOOTH_LOSS, SLOPE, CURVATURE, HINGE_LOSS, N_TOTALS = 0, 1, 2, 3, 4  # sums over pairs: h, h', h''; the hinge
@@ -52,15 +52,23 @@ class RankedScores(NamedTuple):
 @kernel
 def find_grade_places(y: Floats, indptr: Ints) -> Ints:
     """Return for each document the place of its grade among the different grades of its query, lowest 0."""
-    place = np.empty(len(y), np.int64)
+    place, longest = np.empty(len(y), np.int64), max_query_size(indptr)
+    keys, keys2, order, order2 = (
+        np.empty(longest),
+        np.empty(longest),
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+    )
     for q in range(len(indptr) - 1):
         a, n = indptr[q], indptr[q + 1] - indptr[q]
-        order = np.argsort(y[a : a + n])
+        for k in range(n):
+            keys[k], order[k] = -y[a + k], a + k
+        merge_sort(keys, order, keys2, order2, n)
         here = 0
         for k in range(n):
-            if k > 0 and y[a + order[k]] > y[a + order[k - 1]]:
+            if k > 0 and y[order[k]] > y[order[k - 1]]:
                 here += 1
-            place[a + order[k]] = here
+            place[order[k]] = here
     return place
 
 
@@ -71,7 +79,10 @@ def sum_pair_costs(labels: PairLabels) -> tuple[Floats, Floats]:
     by_query, by_document = np.zeros(len(indptr) - 1), np.zeros(len(place))
     for q in range(len(by_query)):
         a, b = indptr[q], indptr[q + 1]
-        higher, lower = np.zeros(place[a:b].max() + 2), np.zeros(place[a:b].max() + 2)
+        top = 0
+        for i in range(a, b):
+            top = max(top, place[i])
+        higher, lower = np.zeros(top + 2), np.zeros(top + 2)
         for i in range(a, b):
             higher[place[i]] += get_doc_weight(higher_cost, i)
             lower[place[i] + 1] += cost[i]
@@ -85,7 +96,7 @@ def sum_pair_costs(labels: PairLabels) -> tuple[Floats, Floats]:
     return by_query, by_document
 
 
-@kernel
+@inner_kernel
 def _find_zone(delta: float) -> tuple[float, float, float]:
     """Return where the rounded zone of the smoothed hinge begins and ends, and the second derivative in it."""
     if delta == np.inf:
@@ -121,14 +132,14 @@ class PairWorkspace(NamedTuple):
     trees: Floats
 
 
-@kernel
+@inner_kernel
 def make_pair_workspace(indptr: Ints) -> PairWorkspace:
     """Return scratch arrays for the pair sums of any of these queries."""
     n = max_query_size(indptr)
     return PairWorkspace(np.empty((12, n)), np.empty((3, n), np.int64), np.empty((2, n + 1, 3)))
 
 
-@kernel
+@inner_kernel
 def _sum_pairs_with_lower(
     s: Floats,
     place: Ints,
@@ -178,7 +189,7 @@ def _sum_pairs_with_lower(
     return total
 
 
-@kernel
+@inner_kernel
 def _sort_query(scores: Floats, items: Ints, keys: Floats, keys2: Floats, items2: Ints) -> None:
     """Sort a query's rows by descending score, and write the sorted scores minus the median to ``keys``."""
     n = len(items)
@@ -190,7 +201,7 @@ def _sort_query(scores: Floats, items: Ints, keys: Floats, keys2: Floats, items2
         keys[k] -= middle
 
 
-@kernel
+@inner_kernel
 def sum_query_pairs(
     labels: PairLabels,
     ranked: RankedScores,
@@ -237,12 +248,13 @@ def sum_query_pairs(
         ranked.gradient_by_delta[items[k]] = weight * (lean[k] - lean2[m]) * per_delta
 
 
-@kernel
+@inner_kernel
 def sum_query_hinge(labels: PairLabels, q: int, space: PairWorkspace) -> float:
     """Return one query's weighted hinge loss, not smoothed; ``sum_query_pairs`` must have ranked it just before."""
     n = labels.indptr[q + 1] - labels.indptr[q]
-    floats, places = space.floats, space.ints[1, :n]
-    top = places.max()
+    floats, places, top = space.floats, space.ints[1, :n], 0
+    for k in range(n):
+        top = max(top, places[k])
     if top == 0:
         return 0.0
     a, b, c = floats[2, :n], floats[3, :n], floats[4, :n]
@@ -263,7 +275,7 @@ def sum_pairs(labels: PairLabels, ranked: RankedScores, delta: float, gradient: 
     return totals
 
 
-@kernel
+@inner_kernel
 def _sum_lower_in_zone(s: Floats, place: Ints, value: Floats, delta: float, tree: Floats, out: Floats) -> None:
     """Write for each document the sum of ``value`` over lower grades whose pair with it is in the rounded zone.
 
@@ -285,7 +297,7 @@ def _sum_lower_in_zone(s: Floats, place: Ints, value: Floats, delta: float, tree
         out[i] = _sum_before(tree, place[i], 0)
 
 
-@kernel
+@inner_kernel
 def multiply_query_hessian(
     labels: PairLabels, ranked: RankedScores, q: int, delta: float, space: PairWorkspace, v: Floats, out: Floats
 ) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel, loose_kernel
 from rankwright.kernels.measures.measure_values import MeasureArrays, compute_leads
 from rankwright.kernels.objectives.exponentials import exp, log1p
 
 
-@kernel
+@inner_kernel
 def _fill_changes(g: Floats, d: Floats, lead: float, i: int, u: float, v: float, out: Floats) -> None:
     """Write the absolute changes of one query's measure, before scale, if rank i swapped with each rank below."""
     own, here = g[i], d[i]
@@ -66,7 +66,8 @@ def sum_lambdas(arrays: MeasureArrays, order: Ints, scores: Floats, gradient: Fl
         for r in range(n):
             s[r], g[r] = scores[order[a + r]], gain[order[a + r]]
         depth = min(n, len(discount))
-        d[:depth] = discount[:depth]
+        for r in range(depth):
+            d[r] = discount[r]
         lead, total = compute_leads(g, u, v), 0.0
         for i in range(min(depth, n - 1)):
             _fill_changes(g, d, lead[i], i, u, v, change[: n - i - 1])

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 from rankwright.kernels.measures.measure_values import MeasureArrays
+from rankwright.kernels.measures.sorting import max_query_size
 from rankwright.kernels.objectives.ranking_search import group_by_class
 from rankwright.kernels.objectives.surrogates import compute_violation
 
@@ -21,14 +22,21 @@ SLACK = 1e-12  # values this close are equal
 @kernel
 def count_nodes(classes: Ints, depth: int, indptr: Ints) -> Floats:
     """Return by query an upper bound on the number of nodes of its lattice of rankings: the cost of a search."""
-    out = np.ones(len(indptr) - 1)
+    out, sizes = np.empty(len(indptr) - 1), np.empty(max_query_size(indptr), np.int64)
     for q in range(len(out)):
-        for size in np.bincount(classes[indptr[q] : indptr[q + 1]]):
-            out[q] *= min(size, depth) + 1
+        count = 0
+        for i in range(indptr[q], indptr[q + 1]):
+            while count <= classes[i]:
+                sizes[count] = 0
+                count += 1
+            sizes[classes[i]] += 1
+        out[q] = 1.0
+        for c in range(count):
+            out[q] *= min(sizes[c], depth) + 1
     return out
 
 
-@kernel
+@inner_kernel
 def _arrange_by_class(
     rows: Ints, scores: Floats, classes: Ints, gain: Floats
 ) -> tuple[Ints, Ints, Floats, Ints, Floats]:
@@ -54,7 +62,7 @@ def _arrange_by_class(
     return arranged, starts, gains, ahead, sums
 
 
-@kernel
+@inner_kernel
 def _sum_overtaken_scores(
     i: int, own: int, score: float, taken: Ints, starts: Ints, ahead: Ints, sums: Floats
 ) -> float:
@@ -146,7 +154,16 @@ def find_best_paths(
             _write_ranking_to_node(end, way, stride, starts, arranged, depth, rows)
 
 
-@kernel
+@inner_kernel
+def _find_first_row(rows: Ints) -> int:
+    """Return the lowest of a query's row numbers."""
+    first: int = rows[0]
+    for row in rows:
+        first = min(first, row)
+    return first
+
+
+@inner_kernel
 def _write_ranking_to_node(
     end: int, way: Ints, stride: Ints, starts: Ints, arranged: Ints, depth: int, rows: Ints
 ) -> None:
@@ -157,7 +174,7 @@ def _write_ranking_to_node(
         taken[c] = at // stride[c]
         at -= taken[c] * stride[c]
     head, used = np.empty(depth, np.int64), np.zeros(len(rows), np.bool_)
-    first = rows.min()
+    first = _find_first_row(rows)
     for rank in range(depth - 1, -1, -1):
         step = way[kind, node]
         c, kind = step // 2, step % 2
@@ -170,7 +187,8 @@ def _write_ranking_to_node(
         if not used[rows[i] - first]:
             rows[at] = rows[i]
             at -= 1
-    rows[:depth] = head
+    for rank in range(depth):
+        rows[rank] = head[rank]
 
 
 @kernel
@@ -203,7 +221,9 @@ def search_worst(
         rows, depth, price = order[a : a + n], min(n, len(discount)), 2.0 / norm[q]
         arranged, starts, gains, ahead, sums = _arrange_by_class(rows, scores, classes, arrays.gain)
         count = len(gains)
-        taken, step = np.zeros(count, np.int64), np.full(depth + 1, count, np.int64)
+        taken, step = np.zeros(count, np.int64), np.empty(depth + 1, np.int64)
+        for rank in range(depth + 1):
+            step[rank] = count
         E, lead, x = np.empty(depth + 1), np.empty(depth + 1), np.empty(depth + 1)
         E[0], lead[0], x[0], rank = 0.0, 1.0, ahead_of[q], 0
         while rank >= 0 and visited[q] <= max_nodes:
@@ -239,7 +259,7 @@ def search_worst(
     return visited
 
 
-@kernel
+@inner_kernel
 def _compute_least_gain(
     rank: int, depth: int, lead: float, taken: Ints, starts: Ints, gains: Floats, discount: Floats, u: float, v: float
 ) -> float:
@@ -255,10 +275,12 @@ def _compute_least_gain(
     return total
 
 
-@kernel
+@inner_kernel
 def _write_ranking_of_steps(step: Ints, starts: Ints, arranged: Ints, depth: int, rows: Ints, out: Ints) -> None:
     """Write the ranking that takes a document of each class in ``step`` in turn, then the rest in order."""
-    taken, used, first = starts[:-1].copy(), np.zeros(len(rows), np.bool_), rows.min()
+    taken, used, first = np.empty(len(starts), np.int64), np.zeros(len(rows), np.bool_), _find_first_row(rows)
+    for c in range(len(starts)):
+        taken[c] = starts[c]
     for rank in range(depth):
         row = arranged[taken[step[rank]]]
         taken[step[rank]] += 1

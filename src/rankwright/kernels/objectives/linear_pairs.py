@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, kernel
+from rankwright.kernels.jit import Floats, inner_kernel, kernel
 from rankwright.kernels.objectives.hinge_pairs import (
     HINGE_LOSS,
     N_TOTALS,
@@ -41,7 +41,7 @@ def _score_rows(X: Floats, mean: Floats, coef: Floats, start: int, stop: int, ou
         out[i] = (s0 + s1) + (s2 + s3)
 
 
-@kernel
+@inner_kernel
 def _add_weighted_rows(X: Floats, mean: Floats, by_row: Floats, start: int, stop: int, out: Floats) -> None:
     """Add the weighted sum ``by_row @ (X - mean)`` of the rows ``start`` to ``stop`` to ``out``."""
     for i in range(start, stop):
@@ -50,6 +50,15 @@ def _add_weighted_rows(X: Floats, mean: Floats, by_row: Floats, start: int, stop
             row = X[i]
             for j in range(len(out)):
                 out[j] += value * (row[j] - mean[j])
+
+
+@inner_kernel
+def _sum_range(values: Floats, start: int, stop: int) -> float:
+    """Return the sum of the values ``start`` to ``stop``, in order."""
+    total = 0.0
+    for i in range(start, stop):
+        total += values[i]
+    return total
 
 
 @kernel
@@ -78,7 +87,7 @@ def multiply_linear_hessian(
     out, space, indptr = np.zeros(X.shape[1]), make_pair_workspace(labels.indptr), labels.indptr
     v, by_row = np.empty(X.shape[0]), np.empty(X.shape[0])
     for q in range(len(indptr) - 1):
-        near = labels.weight[q] * ranked.curvature[indptr[q] : indptr[q + 1]].sum()
+        near = labels.weight[q] * _sum_range(ranked.curvature, indptr[q], indptr[q + 1])
         if near > 0.0:
             _score_rows(X, mean, direction, indptr[q], indptr[q + 1], v)
             multiply_query_hessian(labels, ranked, q, delta, space, v, by_row)
@@ -114,12 +123,13 @@ def compute_curvature_moments(X: Floats, mean: Floats, labels: PairLabels, ranke
     out, own, z, c = np.zeros((d, d)), np.zeros(d), np.zeros((ROWS_AT_ONCE, d)), np.zeros(ROWS_AT_ONCE)
     for q in range(0, len(indptr) - 1, every):
         start, stop = indptr[q], indptr[q + 1]
-        total = ranked.curvature[start:stop].sum()
+        total = _sum_range(ranked.curvature, start, stop)
         if labels.weight[q] == 0.0 or total <= 0.0:
             continue
         own[:] = 0.0
         _add_weighted_rows(X, mean, ranked.curvature, start, stop, own)
-        own /= total
+        for j in range(d):
+            own[j] /= total
         filled = 0
         for i in range(start, stop):
             if ranked.curvature[i] != 0.0:

@@ -101,7 +101,10 @@ def sum_cosine_losses(scores: Floats, target: Floats, indptr: Ints, weight: Floa
     loss = 0.0
     for q in range(len(weight)):
         a, b, w = indptr[q], indptr[q + 1], weight[q]
-        mean, dot, squares, largest = scores[a:b].mean(), 0.0, 0.0, 0.0
+        mean, dot, squares, largest = 0.0, 0.0, 0.0, 0.0
+        for i in range(a, b):
+            mean += scores[i]
+        mean /= b - a
         for i in range(a, b):
             s = scores[i] - mean
             dot += target[i] * s

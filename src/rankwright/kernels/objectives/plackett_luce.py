@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel, loose_kernel
 from rankwright.kernels.measures.measure_values import MeasureArrays
+from rankwright.kernels.measures.sorting import merge_sort
 from rankwright.kernels.objectives.exponentials import exp
 from rankwright.kernels.objectives.list_losses import softmax
 
@@ -74,7 +75,7 @@ def _compute_softmax_without(scores: Floats, top: int, out: Floats) -> None:
         out[i] /= total
 
 
-@kernel
+@inner_kernel
 def _add_second_rank(p: Floats, rest: Floats, top: int, g: Floats, more: float, d: float, out: Floats) -> float:
     """Return the expected gain at rank 2 times its lead; add d times its derivatives by score to ``out``."""
     n, mean, rest_mean = len(p), 0.0, 0.0
@@ -104,11 +105,17 @@ def _add_second_rank(p: Floats, rest: Floats, top: int, g: Floats, more: float, 
     return float(value)
 
 
-@kernel
+@inner_kernel
 def _select_highest(keys: Floats, depth: int, chosen: Ints) -> None:
     """Write the indices of the ``depth`` highest keys in descending order; of equal keys the earlier comes first."""
     if depth > _FEW:
-        chosen[:] = np.argsort(-keys, kind="mergesort")[:depth]
+        n = len(keys)
+        sorted_keys, order = np.empty(n), np.empty(n, np.int64)
+        for i in range(n):
+            sorted_keys[i], order[i] = keys[i], i
+        merge_sort(sorted_keys, order, np.empty(n), np.empty(n, np.int64), n)
+        for i in range(depth):
+            chosen[i] = order[i]
         return
     held = 0
     for i in range(len(keys)):
@@ -152,7 +159,7 @@ def _add_unranked_gradient(weight: Floats, gain: Floats, by_gain: float, by: flo
         out[i] += weight[i] * (by_gain * gain[i] - by)
 
 
-@kernel
+@inner_kernel
 def _compute_remainders(
     s: Floats, g: Floats, chosen: Ints, left: Floats, gain_left: Floats, weight: Floats, ranked: Floats
 ) -> float:
@@ -184,7 +191,7 @@ def _compute_remainders(
     return highest
 
 
-@kernel
+@inner_kernel
 def _compute_affine_rest(g: Floats, discount: Floats, u: float, v: float, A: Floats, B: Floats) -> None:
     """Write for each rank the A and B with which all later ranks add A lead + B to the measure."""
     a, b = 0.0, 0.0
@@ -221,17 +228,23 @@ def estimate_expected(arrays: MeasureArrays, scores: Floats, noise: Floats, grad
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         depth = min(n, len(discount))
         # less the highest: noise and logarithms would be lost beside large numbers
-        s, g, out = scores[a : a + n] - _find_highest(scores[a : a + n]), gain[a : a + n], gradient[a : a + n]
+        highest, s, keys = _find_highest(scores[a : a + n]), np.empty(n), np.empty(n)
+        for i in range(n):
+            s[i] = scores[a + i] - highest
+        g, out = gain[a : a + n], gradient[a : a + n]
         chosen = np.empty((n_samples, depth), np.int64)
         A, B, gains = np.empty((n_samples, depth)), np.empty((n_samples, depth)), np.empty((n_samples, depth))
         sum_A, sum_B = np.zeros(depth), np.zeros(depth)
         for m in range(n_samples):
-            _select_highest(s + noise[m, a : a + n], depth, chosen[m])
+            for i in range(n):
+                keys[i] = s[i] + noise[m, a + i]
+            _select_highest(keys, depth, chosen[m])
             for t in range(depth):
                 gains[m, t] = g[chosen[m, t]]
             _compute_affine_rest(gains[m], discount, u, v, A[m], B[m])
-            sum_A += A[m]
-            sum_B += B[m]
+            for t in range(depth):
+                sum_A[t] += A[m, t]
+                sum_B[t] += B[m, t]
         left, gain_left, ranked, weight = np.empty(depth), np.empty(depth), np.empty(depth), np.empty(n)
         value, per = 0.0, scale[q] / n_samples
         for m in range(n_samples):

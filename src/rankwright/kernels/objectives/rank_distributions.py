@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel, loose_kernel
 from rankwright.kernels.measures.measure_values import MeasureArrays
 from rankwright.kernels.measures.sorting import max_query_size
 
@@ -31,7 +31,7 @@ _TABLE = 1 << 15  # numbers: the distributions of so many trials are kept at onc
 _PER_ROOT_PI = 1.0 / math.sqrt(math.pi)
 
 
-@kernel
+@inner_kernel
 def _compare_noisily(s: Floats, j: int, unit: float, above: Floats, slope: Floats, place: Ints) -> tuple[int, int]:
     """Write the probability that each document comes before document ``j``, its slope by score, and the document.
 
@@ -50,7 +50,7 @@ def _compare_noisily(s: Floats, j: int, unit: float, above: Floats, slope: Float
     return m, n_sure
 
 
-@kernel
+@inner_kernel
 def _is_out_of_reach(above: Floats, depth: int) -> bool:
     """Return whether a document surely has ``depth`` others before it, also without any one of them.
 
@@ -80,13 +80,13 @@ def _remove_trial(p: Floats, a: float, c: Floats) -> float:
     return total
 
 
-@kernel
+@inner_kernel
 def _round_up(n: int, width: int) -> int:
     """Return ``n`` rounded up to whole vectors, at most ``width``."""
     return min((n + _LANES - 1) // _LANES * _LANES, width)
 
 
-@kernel
+@inner_kernel
 def _fill_distributions(above: Floats, first: int, last: int, width: int, table: Floats) -> None:
     """Write the distributions after the trials from ``first`` to ``last`` to rows 1, 2, ...; row 0 is given.
 
@@ -102,7 +102,7 @@ def _fill_distributions(above: Floats, first: int, last: int, width: int, table:
         _add_trial(p[: wide + 1], above[t], after)
 
 
-@kernel
+@inner_kernel
 def expect_discount(above: Floats, discount: Floats, table: Floats, starts: Floats, c: Floats, cost: Floats) -> float:
     """Return the expected discount of a document, and write minus its derivative by the probability of each trial.
 
@@ -115,16 +115,19 @@ def expect_discount(above: Floats, discount: Floats, table: Floats, starts: Floa
     table[0, :] = 0.0
     table[0, 1] = 1.0
     for block in range(n_blocks - 1):
-        starts[block, : width + 1] = table[0, : width + 1]
+        for r in range(width + 1):
+            starts[block, r] = table[0, r]
         _fill_distributions(above, block * size, (block + 1) * size, width, table)
-        table[0, : width + 1] = table[size, : width + 1]
+        for r in range(width + 1):
+            table[0, r] = table[size, r]
     c[:] = 0.0
     for r in range(len(discount)):
         c[r] = discount[r] - (discount[r + 1] if r + 1 < len(discount) else 0.0)
     for block in range(n_blocks - 1, -1, -1):
         first, last = block * size, min((block + 1) * size, m)
         if block < n_blocks - 1:
-            table[0, : width + 1] = starts[block, : width + 1]
+            for r in range(width + 1):
+                table[0, r] = starts[block, r]
         _fill_distributions(above, first, last, width, table)
         if last == m:
             for r in range(min(m + 1, len(discount))):

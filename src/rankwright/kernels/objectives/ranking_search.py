@@ -9,33 +9,50 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
-from rankwright.kernels.measures.sorting import max_query_size, sort_rows
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
+from rankwright.kernels.measures.sorting import max_query_size, merge_sort, sort_rows
 
 
 @kernel
 def find_classes(gain: Floats, indptr: Ints) -> tuple[Ints, Ints, Floats]:
     """Return each document's class, numbered from the highest gain, and each query's numbers of classes and pairs."""
     classes, counts = np.empty(len(gain), np.int64), np.empty(len(indptr) - 1, np.int64)
-    pairs = np.empty(len(counts))
+    pairs, longest = np.empty(len(counts)), max_query_size(indptr)
+    keys, keys2, rows, rows2 = (
+        np.empty(longest),
+        np.empty(longest),
+        np.empty(longest, np.int64),
+        np.empty(longest, np.int64),
+    )
     for q in range(len(counts)):
-        a, b = indptr[q], indptr[q + 1]
-        levels = np.unique(gain[a:b])
-        for i in range(a, b):
-            classes[i] = len(levels) - 1 - np.searchsorted(levels, gain[i])
-        sizes = np.bincount(classes[a:b])
-        counts[q], pairs[q] = len(levels), ((b - a) * (b - a) - (sizes * sizes).sum()) / 2.0
+        a, n = indptr[q], indptr[q + 1] - indptr[q]
+        for i in range(n):
+            keys[i], rows[i] = gain[a + i], a + i
+        merge_sort(keys, rows, keys2, rows2, n)
+        here, size, equal = 0, 0, 0
+        for i in range(n):
+            if i > 0 and keys[i] != keys[i - 1]:
+                equal += size * size
+                here, size = here + 1, 0
+            classes[rows[i]] = here
+            size += 1
+        counts[q], pairs[q] = here + 1, (n * n - (equal + size * size)) / 2.0
     return classes, counts, pairs
 
 
-@kernel
+@inner_kernel
 def group_by_class(rows: Ints, classes: Ints) -> tuple[Ints, Ints]:
     """Return the rows of a query sorted by class, stably, and where each class starts."""
-    starts = np.zeros(classes[rows].max() + 2, np.int64)
+    last = 0
+    for row in rows:
+        last = max(last, classes[row])
+    starts, filled = np.zeros(last + 2, np.int64), np.zeros(last + 2, np.int64)
     for row in rows:
         starts[classes[row] + 1] += 1
-    starts = np.cumsum(starts)
-    grouped, filled = np.empty(len(rows), np.int64), starts.copy()
+    for c in range(1, last + 2):
+        starts[c] += starts[c - 1]
+        filled[c] = starts[c]
+    grouped = np.empty(len(rows), np.int64)
     for row in rows:
         grouped[filled[classes[row]]] = row
         filled[classes[row]] += 1
@@ -50,10 +67,14 @@ def fill_pair_coefficients(
 
     It is the number of documents of other classes that follow less the number that precede, divided by the norm.
     """
-    sizes, seen = np.empty(n_classes.max(), np.int64), np.empty(n_classes.max(), np.int64)
+    most = 0
+    for q in range(len(norm)):
+        most = max(most, n_classes[q])
+    sizes, seen = np.empty(most, np.int64), np.empty(most, np.int64)
     for q in range(len(norm)):
         a, b, count = indptr[q], indptr[q + 1], n_classes[q]
-        sizes[:count], seen[:count] = 0, 0
+        for c in range(count):
+            sizes[c], seen[c] = 0, 0
         for i in range(a, b):
             sizes[classes[i]] += 1
         for at in range(a, b):
@@ -83,20 +104,24 @@ def find_hardest_perfect(scores: Floats, classes: Ints, depth: int, indptr: Ints
     The measure is strict, with ``depth`` ranks.
     It is by class, the lowest scores first; after ``depth`` ranks it is by ascending score alone.
     """
-    sort_rows(-scores, classes.astype(np.float64), indptr, 0, len(indptr) - 1, order)
+    keys, ties = np.empty(len(scores)), np.empty(len(scores))
+    for i in range(len(scores)):
+        keys[i], ties[i] = -scores[i], classes[i]
+    sort_rows(keys, ties, indptr, 0, len(indptr) - 1, order)
     for q in range(len(indptr) - 1):
         a, n = indptr[q], indptr[q + 1] - indptr[q]
         rows = order[a : a + n]
-        by_class = np.argsort(classes[rows], kind="mergesort")  # stable
-        head = rows[by_class[: min(depth, n)]]
-        taken = np.zeros(n, np.bool_)
-        taken[head - a] = True
+        head, _ = group_by_class(rows, classes)
+        taken, deep = np.zeros(n, np.bool_), min(depth, n)
+        for r in range(deep):
+            taken[head[r] - a] = True
         at = n - 1
         for i in range(n - 1, -1, -1):  # from the highest score down, into the last places
             if not taken[rows[i] - a]:
                 rows[at] = rows[i]
                 at -= 1
-        rows[: len(head)] = head
+        for r in range(deep):
+            rows[r] = head[r]
 
 
 @kernel
@@ -133,7 +158,7 @@ def find_best_imperfect(scores: Floats, classes: Ints, depth: int, indptr: Ints,
             rows[swap], rows[swap + 1] = rows[swap + 1], rows[swap]
 
 
-@kernel
+@inner_kernel
 def _is_perfect(rows: Ints, classes: Ints, last: int) -> bool:
     """Return whether the ranks up to ``last`` hold the best classes, in order."""
     for p in range(last):
@@ -164,18 +189,23 @@ def find_most_violated_precision(
     place, stack = np.empty(longest, np.int64), np.empty((128, 4), np.int64)
     for q in live:
         a, n = indptr[q], indptr[q + 1] - indptr[q]
-        rows = order[a : a + n].copy()
-        relevant, others = rows[classes[rows] == 0], rows[classes[rows] != 0]
-        R, N = len(relevant), len(others)
+        R, N, relevant, others = 0, 0, np.empty(n, np.int64), np.empty(n, np.int64)
+        for p in range(a, a + n):
+            if classes[order[p]] == 0:
+                relevant[R] = order[p]
+                R += 1
+            else:
+                others[N] = order[p]
+                N += 1
         sums = np.zeros(R + 1)
         for i in range(R):
             sums[i + 1] = sums[i] + scores[relevant[i]]
         weight, price = trade / R, 2.0 / norm[q]
         top = 1
-        stack[0] = np.array([0, N, 0, R])
+        stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3] = 0, N, 0, R
         while top > 0:
             top -= 1
-            low, high, first, last = stack[top]
+            low, high, first, last = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
             if low >= high:
                 continue
             j = (low + high) // 2
@@ -186,8 +216,10 @@ def find_most_violated_precision(
                 if value > best:
                     best, chosen = value, p
             place[j] = chosen
-            stack[top], stack[top + 1] = np.array([low, j, first, chosen]), np.array([j + 1, high, chosen, last])
-            top += 2
+            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = low, j, first, chosen
+            top += 1
+            stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3] = j + 1, high, chosen, last
+            top += 1
         merged, i = order[a : a + n], 0
         for j in range(N):
             while i < place[j]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, kernel, loose_kernel
+from rankwright.kernels.jit import Floats, inner_kernel, kernel, loose_kernel
 from rankwright.kernels.measures.discounts import DiscountFunction, compute_discount
 from rankwright.kernels.measures.measure_values import MeasureArrays
 from rankwright.kernels.measures.sorting import max_query_size, sort_descending
@@ -51,7 +51,7 @@ def _add_position_slopes(
     return total
 
 
-@kernel
+@inner_kernel
 def _compute_soft_value(soft: Floats, discount: Floats, u: float, v: float, slopes: Floats) -> float:
     """Return the measure of a list of soft gains by rank, and write its derivative by each of them.
 

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, kernel
+from rankwright.kernels.jit import Floats, inner_kernel, kernel
 
 STEP, LOGISTIC, EXPONENTIAL, HINGE, MARGIN = 0, 1, 2, 3, 4
 _HIGHEST = 700.0  # exponent: its products stay finite, and above the step
 _NEAR = 1e-12  # a step this close is taken, so that rounding never lowers a bound
 
 
-@kernel
+@inner_kernel
 def compute_violation(kind: int, lost: float, x: float) -> float:
     """Return the surrogate loss of a ranking that loses ``lost`` of a measure and leads a perfect one by x.
 
@@ -30,7 +30,7 @@ def compute_violation(kind: int, lost: float, x: float) -> float:
     return max(lost + x, 0.0)
 
 
-@kernel
+@inner_kernel
 def compute_slope(kind: int, lost: float, x: float) -> float:
     """Return the derivative of the surrogate loss ``compute_violation`` by the lead x."""
     if kind == STEP:

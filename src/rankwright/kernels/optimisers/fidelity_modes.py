@@ -74,7 +74,9 @@ def sum_after(moments: Floats) -> Floats:
     """Return for each class the summed moments of all classes after it, which have lower grades."""
     out = np.zeros(moments.shape)
     for g in range(len(out) - 2, -1, -1):
-        out[g] = out[g + 1] + moments[g + 1]
+        for part in range(moments.shape[1]):
+            for k in range(moments.shape[2]):
+                out[g, part, k] = out[g + 1, part, k] + moments[g + 1, part, k]
     return out
 
 
@@ -155,11 +157,12 @@ def add_mode_splits(
     low, sums, last = np.zeros(total.shape), np.zeros(2), np.zeros(2)
     for slot in range(n_slots):
         if found[slot]:
-            low += by_bin[slot]
+            for g in range(len(total)):
+                _add_modes(by_bin[slot, g], low[g])
             _sum_split_functions(low, total, after, kinds[0], kinds[1], sums)
             out[0, slot] += weight * (sums[0] - last[0])
             out[1, slot] += weight * (sums[1] - last[1])
-            last[:] = sums
+            last[0], last[1] = sums[0], sums[1]
 
 
 @kernel

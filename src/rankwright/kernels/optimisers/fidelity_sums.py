@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel, loose_kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel, loose_kernel
 from rankwright.kernels.measures.sorting import max_query_size
 from rankwright.kernels.objectives.graded_pairs import GradedDocuments, get_doc_weight, slice_doc_weights
 from rankwright.kernels.scorers.stump_scores import GRAIN
@@ -37,26 +37,28 @@ class PairOdds(NamedTuple):
     wide: Ints  # per query
 
 
-@kernel
+@inner_kernel
 def _compute_odds(indptr: Ints, scores: Floats) -> PairOdds:
     """Return the exponentials of scores, centred by query, and which queries have too wide a range for them."""
     up, wide = np.empty(len(scores)), np.zeros(len(indptr) - 1, np.int64)
     for q in range(len(wide)):
         a, b = indptr[q], indptr[q + 1]
-        low, high = scores[a:b].min(), scores[a:b].max()
+        low, high = scores[a], scores[a]
+        for i in range(a, b):
+            low, high = min(low, scores[i]), max(high, scores[i])
         wide[q] = high - low > _WIDE
         for i in range(a, b):
             up[i] = np.exp(scores[i] - (low + high) / 2.0)
     return PairOdds(scores, up, wide)
 
 
-@kernel
+@inner_kernel
 def _count_pairs_held(graded: GradedDocuments) -> int:
     """Return how many pairs of documents are held in memory at a time."""
     return max(max_query_size(graded.indptr), _PAIRS)
 
 
-@kernel
+@inner_kernel
 def _find_last_held(graded: GradedDocuments, i: int, b: int, room: int) -> int:
     """Return the end of the documents from ``i`` on whose pairs fit into memory for ``room`` pairs."""
     while i < b and graded.lower[i] < b and room >= b - graded.lower[i]:
@@ -277,13 +279,13 @@ def compute_fidelity_gains(
             begin = end
 
 
-@kernel
+@inner_kernel
 def _compute_alpha(right: float, wrong: float, smoothing: float) -> float:
     """Return FRank's weight alpha of a stump (eq. 3), rounded to a grid, from the right and wrong pair weights."""
     return float(np.rint(0.5 * np.log((right + smoothing) / (wrong + smoothing)) / GRAIN) * GRAIN)
 
 
-@kernel
+@inner_kernel
 def _compute_crude_bound(right: float, wrong: float, alpha: float) -> float:
     """Return an upper bound on a stump's decrease of the loss, from the right and wrong pair weights W.
 

@@ -38,7 +38,9 @@ def factorise_shifted(matrix: Floats, strength: float) -> Floats:
 @kernel
 def solve_factorised(U: Floats, r: Floats) -> Floats:
     """Return the solution z of the linear system U'U z = r, given the Cholesky factor U."""
-    d, z = len(r), r.copy()
+    d, z = len(r), np.empty(len(r))
+    for k in range(d):
+        z[k] = r[k]
     for k in range(d):
         z[k] /= U[k, k]
         rest, row = z[k + 1 :], U[k, k + 1 :]

@@ -107,7 +107,8 @@ def compute_kernel_features(
             x[j] = (X[row, j] - mean[j]) * factor[j]
         _fill_kernel(k, x, landmarks, kind, gamma, coef0, degree)
         sums = out[row]
-        sums[:] = offset
+        for a in range(m):
+            sums[a] = offset[a]
         for i in range(n):
             c, own = k[i], projection[i]
             for a in range(m):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 
 
 @kernel
@@ -44,7 +44,7 @@ def sum_weighted_columns(weight: Floats, values: Floats) -> Floats:
 ROWS_AT_ONCE = 4
 
 
-@kernel
+@inner_kernel
 def add_outer_products(c: Floats, z: Floats, out: Floats) -> None:
     """Add the weighted outer products c z z' of four vectors z, the upper triangle only, to ``out``.
 
@@ -86,7 +86,10 @@ def add_column_moments(X: Floats, center: Floats, moments: Floats) -> None:
     each column. Blocks of rows that are added one after another give the bits of all rows added at once.
     """
     # a copy of its own: threads that add to neighbouring columns would share a cache line
-    own = moments.copy()
+    own = np.empty((len(moments), len(center)))
+    for k in range(len(own)):
+        for j in range(len(center)):
+            own[k, j] = moments[k, j]
     count, total, squares, low, high = own[0], own[1], own[2], own[3], own[4]
     for i in range(X.shape[0]):
         row = X[i]
@@ -98,7 +101,9 @@ def add_column_moments(X: Floats, center: Floats, moments: Floats) -> None:
                 squares[j] += (x - center[j]) * (x - center[j])
                 low[j] = min(low[j], x)
                 high[j] = max(high[j], x)
-    moments[:, :] = own
+    for k in range(len(own)):
+        for j in range(len(center)):
+            moments[k, j] = own[k, j]
 
 
 @kernel
@@ -109,8 +114,10 @@ def sum_log_range(values: Floats, indptr: Ints) -> Floats:
     """
     out = np.zeros(2)
     for q in range(len(indptr) - 1):
-        own = values[indptr[q] : indptr[q + 1]]
-        spread = own.max() - own.min()
+        low, high = values[indptr[q]], values[indptr[q]]
+        for i in range(indptr[q] + 1, indptr[q + 1]):
+            low, high = min(low, values[i]), max(high, values[i])
+        spread = high - low
         if spread > 0.0:
             out[0] += np.log(spread)
             out[1] += 1.0
@@ -132,7 +139,8 @@ def sum_log_ranges(X: Floats, indptr: Ints) -> Floats:
     d = X.shape[1]
     out, low, high = np.zeros((2, d)), np.empty(d), np.empty(d)
     for q in range(len(indptr) - 1):
-        low[:], high[:] = X[indptr[q]], X[indptr[q]]
+        for j in range(d):
+            low[j], high[j] = X[indptr[q], j], X[indptr[q], j]
         for i in range(indptr[q], indptr[q + 1]):
             row = X[i]
             for j in range(d):

@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from rankwright.kernels.jit import Floats, Ints, kernel
+from rankwright.kernels.jit import Floats, Ints, inner_kernel, kernel
 
 RELU, TANH, SIGMOID, SILU, GELU = 0, 1, 2, 3, 4
 _ROWS = 8  # at a time, so that weights are read once for all of them
 
 
-@kernel
+@inner_kernel
 def _apply_activation(kind: int, values: Floats) -> None:
     """Apply an activation function, such as ReLU, to each of the values, in place."""
     if kind == RELU:
@@ -31,17 +31,19 @@ def _apply_activation(kind: int, values: Floats) -> None:
             values[i] = part if kind == SIGMOID else values[i] * part
 
 
-@kernel
-def _apply_layer(x: Floats, weight: Floats, bias: Floats, out: Floats) -> None:
-    """Write the outputs of a linear layer, ``x weight + bias``, for each row of ``x``, before the activation.
+@inner_kernel
+def _apply_layer(x: Floats, rows: int, n_inputs: int, weight: Floats, bias: Floats, out: Floats) -> None:
+    """Write the outputs of a linear layer, ``x weight + bias``, for ``rows`` rows of ``x``, before the activation.
 
     Each is summed in the order of its inputs.
     """
-    for r in range(len(x)):
-        out[r, : len(bias)] = bias
-    for i in range(len(weight)):
-        w = weight[i]
-        for r in range(len(x)):
+    width = len(bias)
+    for r in range(rows):
+        for j in range(width):
+            out[r, j] = bias[j]
+    for i in range(n_inputs):
+        w = weight[i * width : (i + 1) * width]
+        for r in range(rows):
             own, row = x[r, i], out[r]
             for j in range(len(w)):
                 row[j] += own * w[j]
@@ -57,7 +59,9 @@ def compute_network_scores(
     ``widths`` has the number of inputs, of each hidden layer, and 1.
     """
     n, d = X.shape
-    widest = widths.max()
+    widest = 0
+    for layer in range(len(widths)):
+        widest = max(widest, widths[layer])
     found, inputs, outputs = np.empty(n), np.empty((_ROWS, widest)), np.empty((_ROWS, widest))
     for start in range(0, n, _ROWS):
         rows = min(_ROWS, n - start)
@@ -67,9 +71,9 @@ def compute_network_scores(
         at = 0
         for layer in range(len(widths) - 1):
             a, b = widths[layer], widths[layer + 1]
-            weight, bias = weights[at : at + a * b].reshape(a, b), weights[at + a * b : at + a * b + b]
+            weight, bias = weights[at : at + a * b], weights[at + a * b : at + a * b + b]
             at += a * b + b
-            _apply_layer(inputs[:rows], weight, bias, outputs)
+            _apply_layer(inputs, rows, a, weight, bias, outputs)
             if layer < len(widths) - 2:
                 for r in range(rows):
                     _apply_activation(activation, outputs[r, :b])

@@ -64,7 +64,8 @@ def compute_step_scores(X: Floats, features: Ints, starts: Ints, thresholds: Flo
                     below[i] = count_below(x[i], thresholds, low, high)
             for i in range(_BLOCK):
                 sums[i] += steps[below[i] if x[i] == x[i] else last]
-        out[first : first + size] = sums[:size]
+        for i in range(size):
+            out[first + i] = sums[i]
     return out
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.kernels.jit import Floats, Ints, inlined, kernel
+from rankwright.kernels.jit import Floats, Ints, inlined, inner_kernel, kernel
 from rankwright.kernels.scorers.document_lanes import (
     LANE_ORDER,
     LANES,
@@ -130,7 +130,7 @@ def order_leaves(nodes: TreeNodes) -> tuple[Ints, Ints, Ints]:
     return place, start, right
 
 
-@kernel
+@inner_kernel
 def _fill_columns(X: Floats, first: int, stop: int, tiles: Ints, columns: Floats) -> None:
     """Copy the features of at most 64 documents to columns of lanes: 16 columns for each of the tiles."""
     rows, width = X.reshape(-1), X.shape[1]
@@ -143,7 +143,7 @@ def _fill_columns(X: Floats, first: int, stop: int, tiles: Ints, columns: Floats
                 columns[(k * TILE + j) * LANES + i - first] = X[i, tiles[k] + j]
 
 
-@kernel
+@inner_kernel
 def _fill_masks(columns: Floats, nodes: TreeNodes, layout: TreeLayout, masks: NDArray[np.uint64]) -> None:
     """Write for each condition the mask of the lanes for which it holds."""
     for k in range(len(layout.run_column)):
