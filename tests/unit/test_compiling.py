@@ -16,7 +16,7 @@ from numba import config
 from numba.core import event
 
 import rankwright as rw
-from rankwright.kernels import caching
+from rankwright.kernels import caching, jit
 from rankwright.kernels.compiling import InnerLibrary
 from rankwright.kernels.jit import get_bits, inlined, inner_kernel, kernel, loose_kernel
 
@@ -245,3 +245,13 @@ def test_the_first_fit_ever_is_quick_and_the_second_process_compiles_nothing(ran
     assert first["fit"] < 2 * cold_start.LIMIT  # the machine may have other work
     assert len(first["kernels"]) < 120
     assert second["kernels"] == {}
+
+
+def test_a_numba_that_was_not_tested_compiles_as_it_does_itself(monkeypatch):
+    monkeypatch.setattr(jit, "_TESTED", False)
+    plain = {each.__name__: make(each.py_func) for each, make in ((fill, inner_kernel), (total, loose_kernel))}
+    assert {each._compiler.pipeline_class.__module__ for each in plain.values()} == {"numba.core.compiler"}
+    out = np.zeros(4)
+    plain["fill"](out, 1, 1.5)
+    assert out.tolist() == [0.0, 3.0, 3.0, 3.0]
+    assert plain["total"](out) == 9.0

@@ -33,7 +33,6 @@ from numba.core import compiler, config, serialize
 from numba.core.caching import NullCache
 
 from rankwright.basics.errors import KernelCacheWarning
-from rankwright.kernels.compiling import rebuild_inner, reduce_inner
 
 _HERE = Path(__file__).resolve().parent
 _rebuild: Any = compiler.CompileResult._rebuild  # Numba ships no types
@@ -133,18 +132,6 @@ class KernelCache(NullCache):
         digest = hashlib.blake2b(repr(key).encode(), digest_size=12).hexdigest()
         where = self._fn.__module__.rpartition(".")[2]
         return f"{where}.{self._fn.__qualname__}-{digest}.nbc".replace("<", "").replace(">", "")
-
-
-class InnerKernelCache(KernelCache):
-    """The cache of a kernel that only kernels call: code that is yet to be optimised, in them."""
-
-    def _reduce(self, cres: Any) -> tuple[Any, ...]:
-        """Return what is kept of compiled code."""
-        return reduce_inner(cres)
-
-    def _rebuild(self, target_context: Any, *kept: Any) -> Any:
-        """Return compiled code from what was kept of it."""
-        return rebuild_inner(target_context, *kept)
 
 
 def warn_if_not_kept() -> None:

@@ -23,6 +23,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import register_pass
 from numba.core.targetconfig import ConfigStack
 
+from rankwright.kernels.caching import KernelCache
+
 _base: Any = compiler.Compiler  # Numba ships no types
 _flags: Any = compiler.Flags
 _library: Any = JITCodeLibrary
@@ -174,6 +176,18 @@ def rebuild_inner(
         lifted=(),
         reload_init=reload_init,
     )
+
+
+class InnerKernelCache(KernelCache):
+    """The cache of a kernel that only kernels call: code that is yet to be optimised, in them."""
+
+    def _reduce(self, cres: Any) -> tuple[Any, ...]:
+        """Return what is kept of compiled code."""
+        return reduce_inner(cres)
+
+    def _rebuild(self, target_context: Any, *kept: Any) -> Any:
+        """Return compiled code from what was kept of it."""
+        return rebuild_inner(target_context, *kept)
 
 
 def ignore_literals(dispatcher: Any) -> None:

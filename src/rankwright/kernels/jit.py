@@ -13,14 +13,11 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from rankwright.kernels.caching import InnerKernelCache, KernelCache
-from rankwright.kernels.compiling import (
-    InnerCompiler,
-    KernelCompiler,
-    LooseCompiler,
-    hide_from_python,
-    ignore_literals,
-)
+from rankwright.kernels.caching import KernelCache
+
+_TESTED = (0, 61) <= numba.version_info[:2] < (0, 69)  # versions whose internals ``compiling`` is known to fit
+if _TESTED:
+    from rankwright.kernels import compiling
 
 Floats = NDArray[np.floating[Any]]
 Ints = NDArray[np.integer[Any]]
@@ -35,13 +32,14 @@ def kernel(fn: F) -> F:
 
     ``fastmath=False`` is set explicitly, or Numba inherits the caller's flag.
     """
-    return _compile_on_first_use(fn, KernelCompiler, fastmath=False)
+    return _compile_on_first_use(fn, "KernelCompiler", fastmath=False)
 
 
 def inner_kernel(fn: F) -> F:
     """Make a function a kernel that only kernels call, which compiles in about half the time.
 
-    It can be called from Python all the same, and is then compiled again, as a kernel.
+    It can be called from Python all the same, and is then compiled again, as a kernel. Under versions of Numba that
+    ``compiling`` was not tested with, it is a kernel like any other.
     """
     return _compile_within(fn, fastmath=False)
 
@@ -57,27 +55,36 @@ def loose_kernel(fn: F) -> F:
     It is inlined into the kernels that call it. Otherwise the linker takes its own code in the process that compiles
     them, and the callers' copy, whose sums may have another order, in processes that load them from the cache.
     """
-    return _compile_on_first_use(fn, LooseCompiler, fastmath={"reassoc", "nsz"}, forceinline=True)
+    return _compile_on_first_use(fn, "LooseCompiler", fastmath={"reassoc", "nsz"}, forceinline=True)
 
 
-def _compile_on_first_use(fn: F, compiler: Any, **options: Any) -> F:
-    """Return a function that Numba compiles when it is first called, with its compiled code kept on disk."""
-    options |= {"error_model": "numpy", "no_cfunc_wrapper": True}
-    compiled: Any = numba.njit(nogil=True, pipeline_class=compiler, **options)(fn)
+def _compile_on_first_use(fn: F, compiler: str, **options: Any) -> F:
+    """Return a function that Numba compiles when it is first called, with its compiled code kept on disk.
+
+    ``compiler`` names a class of ``compiling``; Numba's own is used where that was not tested.
+    """
+    options |= {"error_model": "numpy"}
+    if _TESTED:
+        options["no_cfunc_wrapper"] = True
+    passes = {"pipeline_class": getattr(compiling, compiler)} if _TESTED else {}
+    compiled: Any = numba.njit(nogil=True, **passes, **options)(fn)
     if hasattr(compiled, "_cache"):  # not where the compiler is switched off
         compiled._cache = KernelCache(fn, options)
-        ignore_literals(compiled)
+        if _TESTED:
+            compiling.ignore_literals(compiled)
     return cast(F, compiled)
 
 
 def _compile_within(fn: F, **options: Any) -> F:
     """Return a function that Numba compiles for the kernels that call it, with its compiled code kept on disk."""
+    if not _TESTED:
+        return _compile_on_first_use(fn, "KernelCompiler", **options)
     options |= {"error_model": "numpy"}
-    compiled: Any = numba.njit(pipeline_class=InnerCompiler, **options)(fn)
+    compiled: Any = numba.njit(pipeline_class=compiling.InnerCompiler, **options)(fn)
     if hasattr(compiled, "_cache"):
-        compiled._cache = InnerKernelCache(fn, options | {"inner": True})
-        ignore_literals(compiled)
-        hide_from_python(compiled, partial(kernel, fn))
+        compiled._cache = compiling.InnerKernelCache(fn, options | {"inner": True})
+        compiling.ignore_literals(compiled)
+        compiling.hide_from_python(compiled, partial(kernel, fn))
     return cast(F, compiled)
 
 
