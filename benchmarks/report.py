@@ -108,8 +108,8 @@ def header() -> str:
             f"- Load when started: {os.getloadavg()[0]:.2f}; other work on the machine slows threaded tools most",
             f"- Date: {date.today().isoformat()}",
             f"- Python {platform.python_version()}; {versions}",
-            "- Ratios such as 2.6x: how many times as fast Rankwright is, from medians of repetitions that take turns in "
-            "one run; other ratios are explained at their table",
+            "- Ratios such as 2.6x: how many times as fast Rankwright is, from medians of repetitions that take turns "
+            "in one run; other ratios are explained at their table",
             "",
         ]
     )

@@ -80,8 +80,9 @@ def compare_readers(kind: str, path: Path) -> Table:
     size = path.stat().st_size / 1e6
     notes = [
         f"{size:.0f} MB, {expected.n_docs:,} documents, 136 features; in the page cache. All read the same numbers.",
-        "The ratio is Rankwright's time divided by that of the library: below 1 is faster. Rankwright also checks every value, groups rows by query and "
-        "returns grades and ids; the others return a C-ordered matrix of the features alone.",
+        "The ratio is Rankwright's time divided by that of the library: below 1 is faster. Rankwright also checks "
+        "every value, groups rows by query and returns grades and ids; the others return a C-ordered matrix of the "
+        "features alone.",
     ]
     return Table(f"Reading {kind}", rows, notes)
 
