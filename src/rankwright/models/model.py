@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -113,11 +112,11 @@ class Model:
         ids = {"group": [n_docs]} if self.scaling is None else {"qid": qid}
         return Queries.from_arrays(X, None, **ids, categories=categories)
 
-    def predict_rows(self, queries: Queries, first_row: int = 0) -> Floats:
-        """Return a float64 score per row; errors count rows from ``first_row``, the place of the first in its file."""
-        return self._check_finite(self.adapt(queries, first_row).compute_scores(self.scorer), first_row)
+    def predict_rows(self, queries: Queries, first_row: int | None = None) -> Floats:
+        """Return a float64 score per row; ``first_row`` is the place of the first in its file, for errors in a block."""
+        return self._check_finite(self.adapt(queries, first_row).compute_scores(self.scorer), first_row or 0)
 
-    def adapt(self, queries: Queries, first_row: int = 0) -> Queries:
+    def adapt(self, queries: Queries, first_row: int | None = None) -> Queries:
         """Return documents as the scorer takes them: checked, categories in the model's numbers, and scaled."""
         queries = self.choose_features(queries)
         if self.is_zero_based and queries.n_features == self.n_features - 1:
@@ -239,35 +238,42 @@ def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | N
 
 
 def check_complete(
-    queries: Queries, what: str, ranker: str, features: tuple[str, ...] | None = None, first_row: int = 0
+    queries: Queries, what: str, ranker: str, features: tuple[str, ...] | None = None, first_row: int | None = None
 ) -> None:
-    """Raise InputError if a feature of a document is NaN; ``features`` are names for queries without names."""
-    place = find_first_incomplete(queries)
-    if place is not None:
-        row, column = place
-        names = name_features(queries.features or features, queries.n_features)
-        where = f"row {first_row + queries.caller_row(row)}, feature {names[column]}"
-        raise InputError(
-            f"{what} contain NaN ({where}); {ranker} takes complete features only: fill them in, leave the feature "
-            f"out, or use a ranker that takes NaN ({', '.join(NAN_RANKERS)})"
-        )
+    """Raise InputError if a feature of a document is NaN.
 
-
-def find_first_incomplete(queries: Queries) -> tuple[int, int] | None:
-    """Return the row, of those of ``grouped()``, and the column of the first missing feature; None if none is."""
+    ``features`` are names for queries without names; ``first_row`` is the place in its file of the first row of a block.
+    """
+    if not has_missing(queries):
+        return
     near = choose_nearest(queries, Serial())
-    shards = near.scatter(queries.grouped())
-    places = near.gather(_find_missing, shards)
-    for at, place in enumerate(places):
-        if place >= 0:
-            row, column = divmod(place, queries.n_features)
-            return row + sum(near.gather(attrgetter("n_docs"), shards)[:at]), column
-    return None
+    is_bad = queries.restore(near.concat(_flag_incomplete, near.scatter(queries.grouped())))
+    row = int(np.argmax(is_bad))
+    column = int(np.argmax(np.isnan(queries.read_rows([row])[0])))
+    name = name_features(queries.features or features, queries.n_features)[column]
+    count = f"in {is_bad.sum():,} of {len(is_bad):,} rows, first in " if first_row is None else ""
+    raise InputError(
+        f"{what} contain NaN ({count}row {row + (first_row or 0)}, counted from 0, feature {name}); {ranker} takes "
+        "complete features only: fill them in, leave the feature out, or use a ranker that takes NaN "
+        f"({', '.join(NAN_RANKERS)})"
+    )
+
+
+def has_missing(queries: Queries) -> bool:
+    """Return whether a feature of a document is NaN."""
+    near = choose_nearest(queries, Serial())
+    return any(place >= 0 for place in near.gather(_find_missing, near.scatter(queries.grouped())))
 
 
 def _find_missing(queries: Queries) -> int:
     """Return the place of the first NaN of these documents, counted along the rows; -1 if there is none."""
     return find_first_missing(queries.X)
+
+
+def _flag_incomplete(queries: Queries) -> NDArray[np.bool_]:
+    """Return for each of these documents whether a feature of it is NaN."""
+    flags: NDArray[np.bool_] = np.isnan(queries.X).any(axis=1)
+    return flags
 
 
 def to_json_value(value: Any) -> Any:
