@@ -18,6 +18,7 @@ from rankwright.data.categories import Categories
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.grouping import as_matrix
 from rankwright.data.queries import Queries
+from rankwright.data.table_columns import suggest_column
 from rankwright.kernels.scorers.linear_scores import find_first_missing
 from rankwright.measures import parse_measure
 from rankwright.runtime.backends import Serial, choose_nearest
@@ -27,6 +28,7 @@ from rankwright.scorers.linear import QueryScaling
 CATEGORY_RANKERS = ("BoostedTrees", "DirectRankTrees", "GBRank", "LambdaMART", "MART", "AutoRanker", "Blend")
 NAN_RANKERS = (*CATEGORY_RANKERS, "RankBoost")
 _ZERO_BASED = ("LightGBM", "XGBoost")  # libraries whose columns are the indices of label-first text, from 0
+_LISTED = 8  # names of features in an error
 _LONGEST = 60  # characters of a parameter in a notebook
 _NOT_SHOWN = ("measure", "backend")  # parameters that a notebook does not list
 _OPEN_ENDED = ("RankLib",)  # libraries whose models know the largest feature that they use, and no number of features
@@ -108,12 +110,14 @@ class Model:
         """Return documents as queries: those of ``qid``, or one of all documents where the model does not scale."""
         if self.scaling is not None and qid is None:
             raise InputError("this model scales features within each query: predict needs qid; pass qid=")
+        if self.features is not None and hasattr(X, "columns") and hasattr(X, "dtypes"):  # before types are looked at
+            check_names(tuple(map(str, X.columns)), self.features, "the model was trained on")
         n_docs = X.shape[0] if hasattr(X, "shape") else len(X)
         ids = {"group": [n_docs]} if self.scaling is None else {"qid": qid}
         return Queries.from_arrays(X, None, **ids, categories=categories)
 
     def predict_rows(self, queries: Queries, first_row: int | None = None) -> Floats:
-        """Return a float64 score per row; ``first_row`` is the place of the first in its file, for errors in a block."""
+        """Return a float64 score per row; ``first_row`` is the place of a block's first row in its file, for errors."""
         return self._check_finite(self.adapt(queries, first_row).compute_scores(self.scorer), first_row or 0)
 
     def adapt(self, queries: Queries, first_row: int | None = None) -> Queries:
@@ -223,18 +227,39 @@ def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, ND
     return ranked
 
 
-def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | None, where: str) -> None:
-    """Raise InputError if the features differ from the expected ones: in number or, where both are named, by name."""
-    is_named = names is not None and queries.features is not None
-    way_out = ". Choose columns by name: frame[list(model.features)], or features=model.features of rw.read"
-    way_out = way_out if is_named and "model" in where else ""
-    if queries.n_features != n_features:
-        raise InputError(f"the documents have {queries.n_features} features; {where} {n_features}{way_out}")
-    if names is not None and queries.features is not None and names != queries.features:
-        at = next(i for i, (name, found) in enumerate(zip(names, queries.features, strict=True)) if name != found)
+def check_features(
+    queries: Queries, n_features: int, names: tuple[str, ...] | None, where: str, what: str = "the documents"
+) -> None:
+    """Raise InputError if the features differ from the expected ones: by name where both are named, else in number."""
+    if names is not None and queries.features is not None:
+        check_names(queries.features, names, where, what)
+    elif queries.n_features != n_features:
+        raise InputError(f"{what} have {queries.n_features} features; {where} {n_features}")
+
+
+def check_names(found: tuple[str, ...], names: tuple[str, ...], where: str, what: str = "the documents") -> None:
+    """Raise InputError if names of features are not the expected ones: one is missing, is too many, or elsewhere."""
+    if found == names:
+        return
+    missing = [name for name in names if name not in found]
+    if missing:
+        hint = suggest_column(missing[0], found)
+        shown = ", ".join(map(repr, missing[:_LISTED])) + (", ..." if len(missing) > _LISTED else "")
+        raise InputError(f"{what} have no feature {shown}, which {where}; {hint}")
+    extra = [name for name in found if name not in names]
+    way_out = "frame[list(model.features)], or features=model.features of rw.read and Queries.from_frame"
+    if "model" not in where:
+        way_out = "frame[list(names)] with the names of the training features"
+    if extra or len(found) != len(names):
+        shown = ", ".join(map(repr, extra[:_LISTED])) + (", ..." if len(extra) > _LISTED else "")
+        other = f"other columns ({shown})" if extra else "a column twice"
         raise InputError(
-            f"feature {at + 1} is called {queries.features[at]!r}; {where} {names[at]!r} in its place{way_out}"
+            f"{what} have {other} beside the {len(names)} features that {where}. Choose columns by name: {way_out}"
         )
+    at = next(i for i, (name, own) in enumerate(zip(names, found, strict=True)) if name != own)
+    raise InputError(
+        f"feature {at + 1} is called {found[at]!r}; {where} {names[at]!r} in its place. Choose columns by name: {way_out}"
+    )
 
 
 def check_complete(
@@ -242,7 +267,7 @@ def check_complete(
 ) -> None:
     """Raise InputError if a feature of a document is NaN.
 
-    ``features`` are names for queries without names; ``first_row`` is the place in its file of the first row of a block.
+    ``features`` are names for queries without names; ``first_row`` is the place of a block's first row in its file.
     """
     if not has_missing(queries):
         return
