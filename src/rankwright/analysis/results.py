@@ -58,7 +58,8 @@ class Results:
 
     def __repr__(self) -> str:
         n = len(self.tables["queries"]["qid"])
-        return f"Results({self.name}: {', '.join(self.methods)}; {len(self.folds)} folds, {n} test queries)"
+        folds = f"{len(self.folds)} fold{'s' * (len(self.folds) != 1)}"
+        return f"Results({self.name}: {', '.join(self.methods)}; {folds}, {n} test queries)"
 
     def _repr_html_(self) -> str:
         columns = [self.means(measure) for measure in self.measures]
