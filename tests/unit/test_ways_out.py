@@ -225,7 +225,7 @@ class TestArguments:
             rw.parse_measure(np.mean)  # type: ignore[arg-type]
         for value in (None, "much", [1, 2]):
             measure = rw.make_measure(lambda grades, value=value: value, name="no_number")
-            with pytest.raises(rw.InputError, match="measure no_number returned .*; expected a number from 0 to 1"):
+            with pytest.raises(rw.InputError, match=r"measure no_number returned .*; expected a number from 0 to 1"):
                 rw.evaluate(QUERIES.y, QUERIES, measure)
 
     def test_folds(self, tmp_path: Path) -> None:

@@ -189,8 +189,8 @@ def _format_error(error: Exception) -> str | None:
 def _suggest_parameter(error: Exception) -> str:
     """Return a hint if an option that is not there is the name of a ranker's parameter; else nothing."""
     name = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
-    has_set = any("--set" in each.opts for each in getattr(getattr(error, "ctx", None), "command", app).params or ())
-    if not name or not has_set:
+    command: Any = getattr(getattr(error, "ctx", None), "command", None)
+    if not name or command is None or not any("--set" in each.opts for each in command.params):
         return ""
     from rankwright.rankers import RANKERS
 

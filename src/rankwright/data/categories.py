@@ -129,8 +129,8 @@ def encode_frame(frame: Any, names: Sequence[str] | None = None) -> tuple[Any, C
         if kind in _TEXT and _has_text(frame.iloc[:, column] if hasattr(frame, "iloc") else frame[name]):
             if names is not None and name not in names:
                 raise InputError(
-                    f"column {quote(name)} has texts, and is none of the {len(names)} features of the fit. Choose columns "
-                    "by name: frame[list(ranker.feature_names_in_)]"
+                    f"column {quote(name)} has texts, and is none of the {len(names)} features of the fit. Choose "
+                    "columns by name: frame[list(ranker.feature_names_in_)]"
                 )
             raise InputError(
                 f"column {quote(name)} has texts; expected numbers. Leave it out, or make it one of categories "

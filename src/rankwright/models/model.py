@@ -258,7 +258,8 @@ def check_names(found: tuple[str, ...], names: tuple[str, ...], where: str, what
         )
     at = next(i for i, (name, own) in enumerate(zip(names, found, strict=True)) if name != own)
     raise InputError(
-        f"feature {at + 1} is called {found[at]!r}; {where} {names[at]!r} in its place. Choose columns by name: {way_out}"
+        f"feature {at + 1} is called {found[at]!r}; {where} {names[at]!r} in its place. Choose columns by name: "
+        f"{way_out}"
     )
 
 
@@ -276,7 +277,8 @@ def check_complete(
     row = int(np.argmax(is_bad))
     column = int(np.argmax(np.isnan(queries.read_rows([row])[0])))
     name = name_features(queries.features or features, queries.n_features)[column]
-    count = f"in {is_bad.sum():,} of {len(is_bad):,} rows, first in " if first_row is None else ""
+    n_bad = int(is_bad.sum())
+    count = f"in {n_bad:,} of {len(is_bad):,} rows, first in " if first_row is None else ""
     raise InputError(
         f"{what} contain NaN ({count}row {row + (first_row or 0)}, counted from 0, feature {name}); {ranker} takes "
         "complete features only: fill them in, leave the feature out, or use a ranker that takes NaN "
@@ -297,8 +299,7 @@ def _find_missing(queries: Queries) -> int:
 
 def _flag_incomplete(queries: Queries) -> NDArray[np.bool_]:
     """Return for each of these documents whether a feature of it is NaN."""
-    flags: NDArray[np.bool_] = np.isnan(queries.X).any(axis=1)
-    return flags
+    return np.asarray(np.isnan(queries.X).any(axis=1))
 
 
 def to_json_value(value: Any) -> Any:
