@@ -102,9 +102,10 @@ def make_results_table(summary: Summary) -> TextTable:
         caption = f"{caption.strip()} ({summary.results.unfinished.capitalize()}.)"
     if summary.results.fixed:
         caption = f"{caption.strip()} ({summary.results.caution}.)"
-    return TextTable(
-        ["method", decisive, "low", "high", *others, "mean rank"], rows, caption.strip(), summary.below_note
-    )
+    note = summary.below_note
+    if len(summary.methods) > 1:
+        note = f"{note} The mean rank is that over all measures, 1 for the best.".strip()
+    return TextTable(["method", decisive, "low", "high", *others, "mean rank"], rows, caption.strip(), note)
 
 
 def make_comparison_table(summary: Summary) -> TextTable:
