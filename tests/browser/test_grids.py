@@ -4,6 +4,7 @@ import csv
 import io
 
 import pytest
+from tests.browser.pages import small_page
 from tests.browser.reading import COMPARISONS, DASH, DUEL, MINUS, RESULTS, column, head, names_shown, settle
 
 from rankwright.report.blocks import Cell, Column, Grid, Row
@@ -183,3 +184,30 @@ def test_both_methods_of_a_row_stay_in_sight(open_blocks):
     first, second = (page.locator(f"tbody tr:first-child > :nth-child({k})").bounding_box() for k in (1, 2))
     assert first["x"] == pytest.approx(left, abs=1)
     assert second["x"] == pytest.approx(left + first["width"], abs=1)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_names_are_whole_and_marks_lie_inside(open_page, width):
+    names = ("LambdaMART on NDCG (ours)", "LambdaMART on MAP (ours)", "RankNet", "ListNet")
+    page = open_page(small_page(names), width=width)
+    cells = page.locator(f"{RESULTS} .grid tbody th")
+    assert sorted(cells.all_inner_texts()) == sorted(names)
+    assert all(cells.nth(i).evaluate("node => node.scrollWidth <= node.clientWidth") for i in range(len(names)))
+    inside = """table => [...table.querySelectorAll(".mark")].every(
+        mark => mark.getBoundingClientRect().right <= table.getBoundingClientRect().right)"""
+    assert page.locator(f"{RESULTS} .grid table").first.evaluate(inside)
+
+
+def test_marks_of_the_last_column_lie_inside(open_blocks):
+    page = open_blocks(Grid([Column("a"), Column("v", 4)], [Row(["x", Cell(0.5, mark="▼")])], "Grid"))
+    right = "node => node.getBoundingClientRect().right"
+    assert page.locator("tbody .mark").evaluate(right) <= page.locator("table").evaluate(right)
+
+
+def test_long_texts_break_after_commas_first(open_blocks):
+    text = "rankwright experiment --methods regression,lambdamart,coordinateascent"
+    rows = [Row(["fingerprint of the data", text])]
+    page = open_blocks(Grid([Column("what"), Column("value")], rows, "Grid"), width=390)
+    assert page.locator(".scroll").evaluate("box => box.scrollWidth <= box.clientWidth")
+    assert page.locator("td wbr").count() == 2
+    assert page.locator("td").text_content() == text

@@ -85,7 +85,7 @@ def test_wrong_validation_arrays_are_named(change, message):
 def test_names_of_validation_columns_are_compared():
     X, y, qid = as_frames(VALID)
     train = as_frames(TRAIN)
-    with pytest.raises(rw.InputError, match=r"valid: .*feature names should match"):
+    with pytest.raises(rw.InputError, match=r"training has .f0. in its place"):
         rw.AdaRank().fit(train[0], train[1], qid=train[2], valid=(X[NAMES[::-1]], y, qid))
 
 

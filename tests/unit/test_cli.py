@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -143,6 +144,36 @@ class TestTheWholeJob:
             queries = rw.read_letor(folder / name)
             expected = rw.load(folder / "model.json").predict(queries)
             assert scores.tolist() == expected.tolist()
+
+    @pytest.mark.parametrize("name", ["test.txt", "mixed.txt"])
+    def test_predict_writes_a_table_of_ids_and_scores(self, folder, capsys, tmp_path, name):
+        predict = ("predict", "--model", folder / "model.json", "--data", folder / name, "--out")
+        for out in ("s.csv", "s.txt"):
+            assert run(capsys, *predict, tmp_path / out) == (0, "", "")
+        with (tmp_path / "s.csv").open(newline="") as file:
+            header, *rows = csv.reader(file)
+        queries = rw.read_letor(folder / name)
+        assert header == ["qid", "docid", "score"]
+        assert [row[0] for row in rows] == [str(qid) for qid in queries.row_qid]
+        assert [row[1] for row in rows] == [str(name) for name in queries.doc_names]
+        assert "".join(f"{row[2]}\n" for row in rows) == (tmp_path / "s.txt").read_text()
+        options = ("evaluate", "--data", folder / name, "--measures", "ndcg@5", "--json", "--scores")
+        assert len({run(capsys, *options, tmp_path / out) for out in ("s.csv", "s.txt")}) == 1
+
+    def test_tables_of_scores_have_the_ids_of_tables(self, capsys, tmp_path):
+        text = 'search,sku,label,a\n"red, shoes",x,1,0.5\nred shoes 2,y,0,0.25\n"red, shoes",z,0,0.125\n'
+        (tmp_path / "d.csv").write_text(text)
+        data = rw.read(tmp_path / "d.csv", qid="search", docid="sku")
+        rw.save(rw.Regression().fit(data), tmp_path / "m.json")
+        roles = ("--data", tmp_path / "d.csv", "--qid", "search", "--docid", "sku")
+        assert run(capsys, "predict", "--model", tmp_path / "m.json", *roles, "--out", tmp_path / "S.CSV")[0] == 0
+        with (tmp_path / "S.CSV").open(newline="") as file:
+            found = [row[:2] for row in csv.reader(file)]
+        assert found == [["qid", "docid"], ["red, shoes", "x"], ["red shoes 2", "y"], ["red, shoes", "z"]]
+        (tmp_path / "bad.csv").write_text("qid,docid,score\n1,a,0.5\n1,b,much\n1,c,1\n")
+        code, _, error = run(capsys, "evaluate", *roles, "--scores", tmp_path / "bad.csv", "--measures", "map")
+        assert code == 2
+        assert "bad.csv:3: found 'much'; expected one score per line" in error
 
     def test_predict_writes_a_run(self, folder, capsys, tmp_path):
         run(capsys, "predict", "--model", folder / "model.json", "--data", folder / "test.txt", "--run", tmp_path / "r")

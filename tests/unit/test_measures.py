@@ -214,7 +214,8 @@ def test_names_parse_and_print(text, printed):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ndgc@10", "did you mean ndcg?"),
+        ("ndgc@10", "did you mean ndcg@10?"),
+        ("ndgc", "did you mean ndcg?"),
         ("ndcg@", "cannot read"),
         ("ndcg@0", "at least 1"),
         ("ndcg@5@6", "two cut-offs"),

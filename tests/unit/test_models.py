@@ -236,6 +236,26 @@ class TestAtomicWriting:
         assert (tmp_path / "real.txt").read_text() == "new"
 
 
+def test_a_run_in_a_dictionary_is_written(tmp_path):
+    run = {"q1": {"a": 0.5, "b": 2.0, "c": 0.5}, "q2": {"x": -1.0}}
+    rw.write_run(run, tmp_path / "a.run", tag="me")
+    assert (tmp_path / "a.run").read_text().splitlines() == [
+        "q1 Q0 b 1 2.0 me",
+        "q1 Q0 c 2 0.5 me",  # ties as trec_eval breaks them
+        "q1 Q0 a 3 0.5 me",
+        "q2 Q0 x 1 -1.0 me",
+    ]
+    assert rw.read_run(tmp_path / "a.run") == run
+    for bad in ([1.0], rw.make_queries(2)):
+        with pytest.raises(rw.InputError, match=r"expected \(queries, scores, path\), or \(run, path\)"):
+            rw.write_run(bad, tmp_path / "b.run")
+    with pytest.raises(rw.InputError, match="the run has no documents"):
+        rw.write_run({}, tmp_path / "b.run")
+    with pytest.raises(rw.InputError, match="score 0 is NaN"):
+        rw.write_run({"q": {"a": float("nan")}}, tmp_path / "b.run")
+    assert not (tmp_path / "b.run").exists()
+
+
 def test_write_run(tmp_path):
     queries = rw.Queries.from_arrays(np.zeros((3, 1)), [0, 1, 0], ["b", "a", "b"], docid=["x", "y", "z"])
     rw.write_run(queries, np.array([0.5, 1.5, 2.0]), tmp_path / "a.run", tag="me")

@@ -122,10 +122,15 @@ def test_the_rankers_that_are_named_for_missing_values_take_them():
 
 def test_missing_values_in_a_frame_are_named_and_only_our_rankers_are_recommended(queries):
     frame = pd.DataFrame(queries.X, columns=list("abcde"))
-    frame.loc[7, "d"] = np.nan
-    said = r"the training documents contain NaN \(row 7, feature d\).* ranker that takes NaN \(BoostedTrees, "
+    frame.loc[[7, 5, 9], "d"] = np.nan
+    # row 9 is grouped before row 5
+    qid = np.where(np.arange(len(frame)) == 9, "a", np.where(np.arange(len(frame)) < 5, "a", "b"))
+    place = rf"in 3 of {len(frame)} rows, first in row 5, counted from 0, feature d"
+    said = rf"the training documents contain NaN \({place}\).* ranker that takes NaN \(BoostedTrees, "
     with pytest.raises(rw.InputError, match=said):
-        rw.Regression().fit(frame, queries.y, qid=queries.row_qid)
-    ranker = rw.Regression().fit(frame.fillna(0.0), queries.y, qid=queries.row_qid)
-    with pytest.raises(rw.InputError, match=r"the documents contain NaN \(row 7, feature d\)"):
+        rw.Regression().fit(frame, queries.y, qid=qid)
+    ranker = rw.Regression().fit(frame.fillna(0.0), queries.y, qid=qid)
+    with pytest.raises(rw.InputError, match=rf"the documents contain NaN \({place}\)"):
         ranker.predict(frame)
+    with pytest.raises(rw.InputError, match=rf"the documents contain NaN \({place}\)"):
+        ranker.predict(rw.Queries.from_arrays(frame, None, qid))

@@ -677,8 +677,9 @@ def test_accuracy_counts_ties_half_and_pools_the_folds():
     [chart] = blocks_of(
         GRADES.build(with_tables(pairs=table("method fold seed high low right tied total", *rows))), Chart
     )
-    assert lines(chart) == {"a": (["d-n", "d-p", "p-n"], [3 / 4, 0.5 / 1, (6 + 2 / 2 + 1) / 12])}
-    assert "definitely relevant" in chart.caption
+    assert lines(chart) == {"a": (["2 over 0", "2 over 1", "1 over 0"], [3 / 4, 0.5 / 1, (6 + 2 / 2 + 1) / 12])}
+    assert "2 over 0 are a document of grade 2 and one of grade 0" in chart.caption
+    assert chart.layout["yaxis"]["range"] == [0.0, 1.0]  # bars begin at nothing
 
 
 def test_other_grades_are_named_by_number():
@@ -686,8 +687,7 @@ def test_other_grades_are_named_by_number():
     [chart] = blocks_of(
         GRADES.build(with_tables(pairs=table("method fold seed high low right tied total", *rows))), Chart
     )
-    assert lines(chart)["a"] == (["3-0", "1-0"], [0.5, 0.5])
-    assert "definitely" not in chart.caption
+    assert lines(chart)["a"] == (["3 over 0", "1 over 0"], [0.5, 0.5])
 
 
 # Query groups
@@ -764,21 +764,46 @@ def test_the_spread_over_queries_is_of_quantiles():
     )
 
 
+def with_pair_counts(results, n_pairs):
+    """Return the results with other numbers of pairs of documents of different grades."""
+    queries = {**results.tables["queries"], "n_pairs": np.array(n_pairs)}
+    return dataclasses.replace(results, tables={**results.tables, "queries": queries})
+
+
 def test_hard_queries_are_hard_for_the_best_method_of_each():
     values = {"a": [0.0, 0.9, 0.1, 0.0, np.nan, 0.4, 0.0], "b": [0.0, 0.0, 0.3, 0.2, np.nan, 0.4, 0.0]}
-    results = handmade({"map": values}, [1] * 7)
-    queries = {
-        **results.tables["queries"],
-        "n_pairs": np.array([5, 5, 5, 5, 5, 5, 0]),
-    }  # nothing can be won on the last
-    [grid] = blocks_of(
-        QUERIES.build(Summary(dataclasses.replace(results, tables={**results.tables, "queries": queries}))), Grid
-    )
+    results = with_pair_counts(
+        handmade({"map": values}, [1] * 7), [5, 5, 5, 5, 5, 5, 0]
+    )  # nothing can be won on the last
+    [grid] = blocks_of(QUERIES.build(Summary(results)), Grid)
     assert cells(grid, "query") == ["q0", "q3", "q2", "q5", "q1"]
     assert cells(grid, "best") == [0.0, 0.2, 0.3, 0.4, 0.9]
     assert cells(grid, "mean") == pytest.approx([0.0, 0.1, 0.2, 0.4, 0.45])
-    assert cells(grid, "best methods") == ["", "b", "b", "all", "a"]
-    assert "On 1 of 5 queries every method has map 0." in grid.note
+    assert cells(grid, "best methods") == ["none", "b", "b", "all", "a"]
+    assert "On 1 of the 5 queries with documents of different grades every method has map 0." in grid.note
+    assert grid.caption.startswith("The 5 queries")
+
+
+def test_hard_queries_that_are_equal_are_counted():
+    values = {"a": [0.0] * 9 + [0.5], "b": [0.0] * 9 + [0.4]}
+    [grid] = blocks_of(QUERIES.build(Summary(with_pair_counts(handmade({"map": values}, [1] * 10), [5] * 10))), Grid)
+    assert len(grid.rows) == 6
+    assert grid.caption.startswith("6 of the 9 queries that are hardest")
+
+
+def test_queries_of_one_grade_are_counted_once_at_the_top():
+    results = handmade(TWO, [1, 1, 1])
+    assert "the same grade" not in RESULTS.build(Summary(with_pair_counts(results, [5, 1, 2]))).lead
+    lead = RESULTS.build(Summary(with_pair_counts(results, [5, 0, 0]))).lead
+    assert "On 2 of the 3 test queries all documents have the same grade" in lead
+
+
+def test_the_one_other_method_of_a_significant_difference_is_named():
+    rng = np.random.default_rng(0)
+    a = rng.random(60)
+    values = {"best": a, "near": a + rng.normal(0, 1e-3, 60) - 1e-5, "far": a - rng.uniform(0.1, 0.3, 60)}
+    lead = RESULTS.build(Summary(handmade({"map": values}, [1] * 60))).lead
+    assert "is not significant; that from far is." in lead
 
 
 def test_one_method_has_no_queries_hard_for_all():

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from tests.results import handmade, simulated
 
-from rankwright.analysis.significance import bootstrap_interval
+import rankwright as rw
+from rankwright.analysis.significance import bootstrap_interval, compare
 from rankwright.report.notation import MISSING
 from rankwright.report.summary import BELOW, Summary
 from rankwright.report.text_tables import (
@@ -318,3 +319,34 @@ def test_names_of_measures_are_short_where_they_can_be():
     names = ("map(dialect=letor4)", "ndcg@10(dialect=letor4)", "ndcg@10")
     summary = Summary(handmade({name: {"a": [0.5], "b": [0.4]} for name in names}, folds=[1]))
     assert list(summary.labels.values()) == ["map", "ndcg@10(dialect=letor4)", "ndcg@10"]
+
+
+class TestPrinting:
+    """What ``print`` shows of results and comparisons; ``repr`` is one short line."""
+
+    values = np.array([[0.5, 0.25, 0.0, 1.0], [0.75, 0.5, 0.25, 1.0]])
+
+    def test_results_are_a_table_of_means_with_the_best_first(self):
+        queries = rw.Queries.from_arrays(np.zeros((8, 1)), [1, 0] * 4, group=[2] * 4)
+        good, bad = queries.y, -queries.y
+        results = rw.compare_scores({"bad": bad, "good": good}, queries, "ndcg@1,mrr", name="Toy")
+        lines = str(results).splitlines()
+        assert lines[0] == "Toy: means over 4 test queries, the best ndcg@1 first; ± is its standard error."
+        assert [line.split() for line in lines[2:5]] == [
+            ["method", "ndcg@1", "mrr", "±", "ndcg@1"],
+            ["good", "1.0000*", "1.0000*", "0.0000"],
+            ["bad", "0.0000", "0.5000", "0.0000"],
+        ]
+        assert repr(results) == "Results(Toy: bad, good; 1 fold, 4 test queries)"
+
+    def test_comparisons_are_the_table_of_the_command_line(self):
+        found = compare(dict(zip("ab", self.values, strict=True)))
+        lines = str(found).splitlines()
+        assert lines[0] == "The second method minus the first, paired by query."
+        names = "first second difference low high wins ties losses p randomisation p t p Wilcoxon effect queries"
+        assert lines[2].split() == names.split()
+        assert lines[3].split()[:3] == ["a", "b", "+0.1875"]
+        assert lines[3].split()[5:8] == ["3", "1", "0"]
+        assert str(found[0]) == str(found)
+        assert repr(found) == "Comparisons(b - a)"
+        assert str(compare({"a": self.values[0]})).startswith("The second method")

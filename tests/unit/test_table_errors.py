@@ -66,6 +66,19 @@ def test_bad_rows_far_from_the_first(read, line, message, tmp_path):
         read(tmp_path / "t.csv")
 
 
+@pytest.mark.parametrize("options", [{}, {"features": ["a"]}])
+def test_a_text_among_the_first_numbers_is_named_with_its_line(options, tmp_path):
+    cells = [*"12345", "cheap", "", "NA", *"6789", "dear"]
+    (tmp_path / "t.csv").write_text("qid,label,a\n\n" + "".join(f"1,0,{cell}\n" for cell in cells))
+    said = r"t.csv:8: the column 'a' has 'cheap'; expected a number, as 9 of the first 13 rows have. .*leave the column"
+    with pytest.raises(rw.InputError, match=said):
+        rw.read(tmp_path / "t.csv", **options)
+    assert rw.read(tmp_path / "t.csv", categorical=["a"]).categories == (tuple(sorted({*cells} - {""})),)
+    (tmp_path / "t.csv").write_text("qid,label,a\n" + "1,0,x\n1,0,3\n" * 4)
+    with pytest.raises(rw.InputError, match=r"no numbers, and no role: 'a' \(text such as 'x'\)"):
+        rw.read(tmp_path / "t.csv", **options)
+
+
 def test_encodings(tmp_path):
     path = tmp_path / "t.csv"
     text = "qid,label,docid,a\n1,0,é,2\n"

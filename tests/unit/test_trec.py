@@ -229,7 +229,7 @@ def test_judgments_go_with_runs_and_data_with_models_and_scores(said, capsys):
 
 
 def test_a_run_needs_judgments_and_scores_need_queries(files):
-    with pytest.raises(rw.InputError, match="expected a run, or Queries in place of the judgments"):
+    with pytest.raises(rw.InputError, match="expected a run with judgments, or scores of rows with Queries"):
         rw.evaluate([1.0, 2.0], files / "qrels", "map")
     with pytest.raises(rw.InputError, match="no query of the runs is judged: the judgments have 'a', a run 'b'"):
         rw.evaluate({"b": {"x": 1.0}}, {"a": {"x": 1}}, "map")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -148,6 +149,108 @@ class TestWriting:
         queries = QUERIES.replace(qid=np.array([f"two words {i}" for i in range(12)]))
         with pytest.raises(rw.InputError, match=r"has spaces or '#'\. Use ids without them"):
             rw.write_run(queries, queries.y, tmp_path / "a.run")
+
+
+class TestFramesOfAModel:
+    """What a model says to columns that differ from those of training."""
+
+    fitted = rw.Regression().fit(rw.Queries.from_frame(make_frame()))
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda frame: frame.drop(columns="price"), "have no feature 'price', which the model was trained on"),
+            (lambda frame: frame.rename(columns={"clicks": "clcks"}), "no feature 'clicks', .* did you mean clcks"),
+            (
+                lambda frame: frame.assign(other=1.0),
+                r"other columns \('other'\) beside the 3 features .*by name: frame\[",
+            ),
+            (lambda frame: frame[[*NAMES[::-1], "qid"]], "feature 1 is called 'price'.* 'bm25' in its place"),
+        ],
+    )
+    def test_names_the_columns_of_queries_and_frames(self, change: Any, message: str) -> None:
+        changed = change(make_frame())
+        for ranker in (self.fitted, self.fitted.to_model()):
+            with pytest.raises(rw.InputError, match=message):
+                ranker.predict(rw.Queries.from_frame(changed))
+        with pytest.raises(rw.InputError, match=message):
+            self.fitted.to_model().predict(changed.drop(columns=["qid", "label"], errors="ignore"))
+
+    def test_does_not_ask_for_categories_of_columns_that_are_no_features(self) -> None:
+        frame = make_frame().assign(url="x")
+        for ranker in (self.fitted, self.fitted.to_model()):
+            with pytest.raises(rw.InputError, match=r"'url'.* Choose columns by name: frame\[list\("):
+                ranker.predict(frame[[*NAMES, "url"]])
+            assert len(ranker.predict(frame[list(NAMES)])) == len(frame)
+
+    def test_names_the_columns_of_validation_rows(self) -> None:
+        frame, train = make_frame(), rw.Queries.from_frame(make_frame())
+        fewer = frame[["bm25", "clicks"]]
+        for valid in (
+            (fewer, frame.label, frame.qid),
+            rw.Queries.from_frame(frame.drop(columns="price")),
+        ):
+            with pytest.raises(rw.InputError, match="the validation documents have no feature 'price', which training"):
+                rw.Regression().fit(train, valid=valid)
+        unnamed = rw.Queries.from_arrays(QUERIES.X[:, :2], QUERIES.y, QUERIES.row_qid)
+        with pytest.raises(rw.InputError, match="the validation documents have 2 features; training has 3"):
+            rw.Regression().fit(train, valid=unnamed)
+
+
+class TestArguments:
+    """What functions say to an argument of another kind."""
+
+    def test_compare_scores(self) -> None:
+        with pytest.raises(rw.InputError, match="scores is a list; expected a mapping of names to models or scores"):
+            rw.compare_scores([QUERIES.y], QUERIES)  # type: ignore[arg-type]
+        with pytest.raises(rw.InputError, match=r"queries is a DataFrame; expected Queries \(rw.Queries.from_frame"):
+            rw.compare_scores({"a": QUERIES.y}, make_frame())  # type: ignore[arg-type]
+
+    def test_evaluate(self) -> None:
+        said = "^a model with a DataFrame; expected Queries as the second argument: .*from_frame"
+        with pytest.raises(rw.InputError, match=said):
+            rw.evaluate(TestFramesOfAModel.fitted, make_frame(), "map")  # type: ignore[arg-type]
+
+    def test_fit(self) -> None:
+        with pytest.raises(rw.InputError, match=r"fit takes no group; pass qid=.*from_arrays\(X, y, group="):
+            rw.Regression().fit(QUERIES.X, QUERIES.y, group=[6] * 12)
+        for name in ("train.txt", Path("train.txt")):
+            with pytest.raises(
+                rw.InputError, match=r"'train.txt'; expected documents: read the file first, fit\(rw.read"
+            ):
+                rw.Regression().fit(name)
+
+    def test_measures_of_functions(self) -> None:
+        with pytest.raises(rw.InputError, match="make_measure makes one of a function"):
+            rw.parse_measure(np.mean)  # type: ignore[arg-type]
+        for value in (None, "much", [1, 2]):
+            measure = rw.make_measure(lambda grades, value=value: value, name="no_number")
+            with pytest.raises(rw.InputError, match=r"measure no_number returned .*; expected a number from 0 to 1"):
+                rw.evaluate(QUERIES.y, QUERIES, measure)
+
+    def test_folds(self, tmp_path: Path) -> None:
+        for name in ("train.txt", "vali.txt", "test.txt"):
+            rw.write_letor(QUERIES, tmp_path / name)
+        folds = rw.read_folds(tmp_path)
+        with pytest.raises(IndexError, match="no fold 5; there are the folds 0 to 0"):
+            folds[5]
+        assert len(list(folds)) == 1
+
+    @pytest.mark.parametrize(
+        ("arguments", "is_said"),
+        [
+            (["fit", "mart", "--n-estimators", "3"], True),
+            (["fit", "mart", "--foo", "3"], False),
+            (["evaluate", "--n-estimators", "3"], False),
+        ],
+    )
+    def test_options_that_are_parameters(
+        self, arguments: list[str], is_said: bool, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run(arguments) == 2
+        error = capsys.readouterr().err
+        assert "No such option" in error
+        assert ("given by --set n_estimators=VALUE" in error) == is_said
 
 
 def test_group_sizes_say_what_they_add_up_to() -> None:

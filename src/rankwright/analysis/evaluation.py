@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats
-from rankwright.basics.errors import InputError, quote
+from rankwright.basics.errors import InputError
 from rankwright.basics.html_tables import format_html_table
 from rankwright.basics.optional_imports import require
 from rankwright.data.document_pools import join_runs
@@ -172,8 +172,13 @@ def compute_scores(ranking: Any, queries: Queries) -> Floats:
 
 def open_run(run: Any, qrels: Source) -> tuple[Queries, Floats]:
     """Return the judged queries that a TREC run answers, with the documents that it found, and their scores."""
-    if hasattr(run, "predict") or not (isinstance(run, str | PathLike | Mapping) or hasattr(run, "to_dict")):
-        found, judged = quote(run), quote(qrels)
-        raise InputError(f"{found} with judgments {judged}; expected a run, or Queries in place of the judgments")
+    if hasattr(run, "predict") or hasattr(run, "to_model"):
+        raise InputError(
+            f"a model with a {type(qrels).__name__}; expected Queries as the second argument: make one of a data frame "
+            "(rw.Queries.from_frame) or of a file (rw.read)"
+        )
+    if not (isinstance(run, str | PathLike | Mapping) or hasattr(run, "to_dict")):
+        found = f"a {type(run).__name__} with a {type(qrels).__name__}"
+        raise InputError(f"{found}; expected a run with judgments, or scores of rows with Queries")
     queries, scores = join_runs(open_qrels(qrels), open_runs({"run": run}))
     return queries, scores[:, 0]

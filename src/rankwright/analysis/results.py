@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.analysis.significance import Comparisons, Interval, QueryWeighting, compare, simultaneous_intervals
+from rankwright.basics.aligned_tables import Entry, TextTable, format_aligned
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.html_tables import format_html_table
+from rankwright.basics.number_texts import format_number
 from rankwright.data.ids import ids_as_text
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure, parse_measure
@@ -58,9 +60,27 @@ class Results:
 
     def __repr__(self) -> str:
         n = len(self.tables["queries"]["qid"])
-        return f"Results({self.name}: {', '.join(self.methods)}; {len(self.folds)} folds, {n} test queries)"
+        folds = f"{len(self.folds)} fold{'s' * (len(self.folds) != 1)}"
+        return f"Results({self.name}: {', '.join(self.methods)}; {folds}, {n} test queries)"
+
+    def __str__(self) -> str:
+        header, rows, note = self._make_rows()
+        best = [max((row[at] for row in rows if row[at] == row[at]), default=None) for at in range(len(header) - 1)]
+        entries = [
+            [
+                Entry(row[0], str(row[0])),
+                *(Entry(row[at], format_number(float(row[at])), row[at] == best[at]) for at in range(1, len(best))),
+                Entry(row[-1], format_number(float(row[-1]))),
+            ]
+            for row in rows
+        ]
+        return format_aligned(TextTable(header, entries, f"{self.name}: {note[0].lower()}{note[1:]}"))
 
     def _repr_html_(self) -> str:
+        return format_html_table(self.name, *self._make_rows())
+
+    def _make_rows(self) -> tuple[list[str], list[tuple[Any, ...]], str]:
+        """Return what print and a notebook show: a header, a row for each method, and a note."""
         columns = [self.means(measure) for measure in self.measures]
         main = self.measures.index(self.measure)
         errors, order = self.errors(), np.argsort(-np.nan_to_num(columns[main], nan=-np.inf), kind="stable")
@@ -69,7 +89,7 @@ class Results:
         where = f"{n:,} test queries" + (f" in {folds} folds" if folds > 1 else "")
         header = ["method", *self.measures, f"\N{PLUS-MINUS SIGN} {self.measure}"]
         note = f"Means over {where}, the best {self.measure} first; \N{PLUS-MINUS SIGN} is its standard error."
-        return format_html_table(self.name, header, rows, note)
+        return header, rows, note
 
     def values(self, measure: str | Measure | None = None) -> Floats:
         """Return the mean over the seeds by method (row) and test query (column); NaN where there is no result."""

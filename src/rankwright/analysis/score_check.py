@@ -80,7 +80,7 @@ class ScoreCheck(NotebookText):
         if n < _FEW:
             return f"a log of {n} is too small to tell; log more documents"
         if n_off < n / 2:
-            return "most scores are equal. Perhaps these documents changed after their features were logged"
+            return "most scores are equal. Perhaps these documents, or their features, changed after they were scored"
         return (
             "missing values, thresholds, shift, scale and the order of features do not explain the differences. "
             f"Perhaps the engine has another version of the model (digest {self.digest}): pass others to try as "

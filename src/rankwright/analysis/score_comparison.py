@@ -53,6 +53,12 @@ def compare_scores(
         What the comparison is called.
     """
     parsed = _parse(measures)
+    if not isinstance(scores, Mapping):
+        found = type(scores).__name__
+        raise InputError(f"scores is a {found}; expected a mapping of names to models or scores: {{'mine': model}}")
+    if not isinstance(queries, Queries):
+        found = type(queries).__name__
+        raise InputError(f"queries is a {found}; expected Queries (rw.Queries.from_frame, rw.read)")
     if not scores:
         raise InputError("nothing to compare; expected at least one method")
     queries = queries if queries.has_grades else parsed[0].label(queries)

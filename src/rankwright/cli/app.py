@@ -172,7 +172,7 @@ def _format_error(error: Exception) -> str | None:
     if hasattr(error, "format_message"):  # the argument parser's own errors
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "rankwright"
-        return f"{error.format_message().removesuffix('.')} (see {command} --help)"
+        return f"{error.format_message().removesuffix('.')}{_suggest_parameter(error)} (see {command} --help)"
     if isinstance(error, FileExistsError | NotADirectoryError) and error.filename:
         return f"{error.filename}: a file; expected a folder, which may be new"
     if isinstance(error, OSError):
@@ -184,6 +184,18 @@ def _format_error(error: Exception) -> str | None:
     from rankwright.basics.errors import InputError
 
     return str(error) if isinstance(error, InputError) else None
+
+
+def _suggest_parameter(error: Exception) -> str:
+    """Return a hint if an option that is not there is the name of a ranker's parameter; else nothing."""
+    name = str(getattr(error, "option_name", "")).lstrip("-").replace("-", "_")
+    command: Any = getattr(getattr(error, "ctx", None), "command", None)
+    if not name or command is None or not any("--set" in each.opts for each in command.params):
+        return ""
+    from rankwright.rankers import RANKERS
+
+    is_parameter = any(name in list_parameters(each) for each in RANKERS)
+    return f"; a parameter of a ranker is given by --set {name}=VALUE" if is_parameter else ""
 
 
 def print_error(message: str) -> None:

@@ -95,8 +95,9 @@ def predict(
         str | None,
         typer.Option(
             metavar="PATH",
-            help="The file to write scores to, one per line, in the order of the data. Where the workers of a cluster "
-            "read, the folder of a file of scores for each file of data.",
+            help="The file to write scores to, one per line, in the order of the data; with the ending .csv a table "
+            "of qid, docid and score. Where the workers of a cluster read, the folder of a file of scores for each "
+            "file of data.",
         ),
     ] = None,
     run: Annotated[Path | None, typer.Option(help="The file to write a TREC run to.")] = None,
@@ -108,7 +109,7 @@ def predict(
     from rankwright.basics.errors import InputError
     from rankwright.basics.files import check_outputs
     from rankwright.data.row_sources import RowBlock, join_blocks
-    from rankwright.data.score_files import open_scores
+    from rankwright.data.score_files import open_score_table, open_scores
     from rankwright.data.trec import write_run
     from rankwright.models.block_scoring import open_for_model, score_blocks
     from rankwright.models.file_scoring import score_parts
@@ -126,9 +127,11 @@ def predict(
     check_outputs({"--out": out, "--run": run}, [model, data])
     documents: list[RowBlock] = []
     found: list[Floats] = []
-    with progress_bar(), open_scores(out) as write:
+    table = out if out is not None and out.lower().endswith(".csv") else None
+    with progress_bar(), open_scores(None if table else out) as write, open_score_table(table) as write_rows:
         for block, [scores] in score_blocks([loaded], open_for_model(loaded, [data], columns)):
             write(scores)
+            write_rows(block.qid, block.docid, scores)
             if run is not None:
                 documents.append(block.without_features())
                 found.append(scores)

@@ -116,16 +116,22 @@ def _refuse_kind(name: str, own: tuple[str, ...] | None, wanted: tuple[str, ...]
     )
 
 
-def encode_frame(frame: Any) -> tuple[Any, Categories | None]:
+def encode_frame(frame: Any, names: Sequence[str] | None = None) -> tuple[Any, Categories | None]:
     """Return a pandas or polars data frame with numbers in its columns of categories, and the categories.
 
-    Whatever is not a data frame, or has no such column, comes back as it is. Raise InputError for a column of texts.
+    Whatever is not a data frame, or has no such column, comes back as it is. Raise InputError for a column of texts;
+    ``names`` are those of the features that are expected, if they are known.
     """
     if not hasattr(frame, "columns") or not hasattr(frame, "dtypes"):
         return frame, None
     kinds = [str(kind) for kind in frame.dtypes]
     for column, (name, kind) in enumerate(zip(frame.columns, kinds, strict=True)):
         if kind in _TEXT and _has_text(frame.iloc[:, column] if hasattr(frame, "iloc") else frame[name]):
+            if names is not None and name not in names:
+                raise InputError(
+                    f"column {quote(name)} has texts, and is none of the {len(names)} features of the fit. Choose "
+                    "columns by name: frame[list(ranker.feature_names_in_)]"
+                )
             raise InputError(
                 f"column {quote(name)} has texts; expected numbers. Leave it out, or make it one of categories "
                 f"(frame.astype({{{name!r}: 'category'}}) in pandas)"

@@ -78,12 +78,21 @@ class CsvFile(TableFile):
             if any(test(column.type) for test in tests):
                 kinds[name] = _NUMBER
             else:
-                found = next((str(v) for v in column.to_pylist() if v is not None and not _is_number(str(v))), "")
-                kinds[name] = ColumnKind("text", f"text such as {quote(found)}")
+                kinds[name] = self._describe_texts(name, column.to_pylist())
         if "" in kinds:
             logger.info("%s: left out the first column, which has no name: an index", self.path)
             del kinds[""]
         return kinds
+
+    def _describe_texts(self, name: str, cells: list[Any]) -> ColumnKind:
+        """Return the kind of a column of texts, with the line of the first one if most of the cells are numbers."""
+        filled = [(row, str(cell)) for row, cell in enumerate(cells) if str(cell or "").strip() not in _MISSING]
+        texts = [row for row, cell in filled if not _is_number(cell)]
+        found, stray, n_numbers = quote(str(cells[texts[0]]) if texts else ""), "", len(filled) - len(texts)
+        if texts and n_numbers > len(texts):
+            stray = f"{self.locate(texts[0])}: the column {name!r} has {found}; expected a number"
+            stray += f", as {n_numbers:,} of the first {len(cells):,} rows have"
+        return ColumnKind("text", f"text such as {found}", stray=stray)
 
     def _parse_options(self) -> Any:
         """Return pyarrow's options of how text is cut into cells."""

@@ -54,6 +54,8 @@ class Folds(Sequence[Fold]):
     def __getitem__(self, index: int | slice) -> Fold | Folds:
         if isinstance(index, slice):
             return Folds(self.files[index], self.backend, self.columns)
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"no fold {index}; there are the folds 0 to {len(self) - 1}")
         train_files, *others = self.files[index]
         train = open_source(train_files, self.columns).read(self.backend)
         parts = [train]

@@ -392,10 +392,6 @@ class Queries:
         assert self._grouped is not None
         return self._grouped
 
-    def caller_row(self, row: int) -> int:
-        """Return the number, in the caller's order, of a row of ``grouped()``."""
-        return row if self._source is None else int(self._source[row])
-
     def group(self, values: NDArray[T]) -> NDArray[T]:
         """Return values by row, given in the caller's order, in the order of the rows of ``grouped()``."""
         return values if self._source is None else values[self._source]

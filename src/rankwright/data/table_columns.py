@@ -35,6 +35,7 @@ class ColumnKind(NamedTuple):
     kind: Literal["number", "text", "bytes", "other"]
     name: str  # how messages call it
     is_category: bool = False  # whether the column lists its values, as pandas' and polars' categories do
+    stray: str = ""  # the place of the first text, and what it is, in a column of texts that are mostly numbers
 
 
 class TableColumns(NamedTuple):
@@ -171,9 +172,12 @@ def _check_kinds(kinds: Mapping[str, ColumnKind], columns: TableColumns, where: 
                 f"{where}: numbers with decimal commas: {', '.join(bad[:8])}. Write them with points, such as by "
                 "pandas.read_csv(file, sep=';', decimal=',').to_csv(...)"
             )
+        way_out = f"with {_option('ignore')}, or name {{}} with {_option('docid')} or {_option('categorical')}"
+        if stray := next(filter(None, (kinds[name].stray for name in plain)), None):
+            raise InputError(f"{stray}. Write a number or nothing, leave the column out {way_out.format('it')}")
         raise InputError(
             f"{where}: no numbers, and no role: {', '.join(bad[:8])}{' and others' if len(bad) > 8 else ''}. Leave "
-            f"columns out with {_option('ignore')}, or name them with {_option('docid')} or {_option('categorical')}"
+            f"columns out {way_out.format('them')}"
         )
     for name in columns.numbers:
         if kinds[name].kind != "number":

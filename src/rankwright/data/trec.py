@@ -6,8 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn, overload
 
 import numpy as np
 
@@ -202,22 +203,34 @@ def _raise_repeated_document(
     raise AssertionError("every document is there once")
 
 
-def write_run(queries: Queries, scores: Floats, path: StrPath, *, tag: str = "rankwright") -> None:
+@overload
+def write_run(queries: Queries, scores: Floats, path: StrPath, *, tag: str = "rankwright") -> None: ...
+@overload
+def write_run(queries: Mapping[Any, Mapping[Any, float]], scores: StrPath, *, tag: str = "rankwright") -> None: ...
+def write_run(queries: Any, scores: Any, path: StrPath | None = None, *, tag: str = "rankwright") -> None:
     """Write a run file, ``qid Q0 docid rank score tag``: documents by descending score, ties in row order.
 
-    Scores are one per row, in the caller's order. Documents without an id are named by their place in it, from 1.
+    ``write_run(queries, scores, path)`` takes one score per row, in the caller's order; documents without an id are
+    named by their place in it, from 1. ``write_run(run, path)`` takes a run as ``read_run`` returns it; ties are in
+    the order of trec_eval, the larger id first.
 
     Parameters
     ----------
-    queries : Queries
-        The documents.
+    queries : Queries, or mapping of query id to mapping of document id to score
+        The documents, or a run.
     scores : array of shape (n_docs,)
-        A score for each row, in the caller's order.
+        A score for each row, in the caller's order; with a run, the file to write.
     path : str or path
         The file to write.
     tag : str
         The name of the run, the last field of each line.
     """
+    if isinstance(queries, Mapping) and path is None:
+        path = scores
+        queries, scores = _list_rows(queries)
+    if not isinstance(queries, Queries) or not isinstance(path, (str, PathLike)):
+        found = ", ".join(type(each).__name__ for each in (queries, scores, path) if each is not None)
+        raise InputError(f"write_run got {found}; expected (queries, scores, path), or (run, path) of a run in a dict")
     ranked, scores = list(queries.ranked(scores)), np.asarray(scores, dtype=np.float64)
     if not (np.abs(scores) <= LARGEST).all():
         row = int(np.argmin(np.abs(scores) <= LARGEST))
@@ -239,3 +252,16 @@ def write_run(queries: Queries, scores: Floats, path: StrPath, *, tag: str = "ra
                 )
             for rank, row in enumerate(rows, 1):
                 file.write(f"{query} Q0 {names[row]} {rank} {float(scores[row])!r} {tag}\n")
+
+
+def _list_rows(run: Mapping[Any, Mapping[Any, float]]) -> tuple[Queries, Floats]:
+    """Return the documents of a run as queries without features, and their scores."""
+    rows = [
+        (str(query), str(name), float(score))
+        for query, documents in run.items()
+        for name, score in sorted(documents.items(), key=lambda item: str(item[0]), reverse=True)
+    ]
+    if not rows:
+        raise InputError("the run has no documents; expected a mapping of query id to mapping of document id to score")
+    qid, docid, scores = zip(*rows, strict=True)
+    return Queries.from_arrays(np.zeros((len(rows), 1)), None, qid, docid=docid), np.array(scores)

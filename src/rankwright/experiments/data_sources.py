@@ -97,9 +97,8 @@ class CutQueries(FoldSource):
 
     def __post_init__(self) -> None:
         if self.n_folds < 3:
-            raise InputError(
-                f"{self.n_folds} folds; expected at least 3: one to test on, one to choose on, the rest to train on"
-            )
+            found = f"{self.n_folds} fold{'s' * (self.n_folds != 1)}"
+            raise InputError(f"{found}; expected at least 3: one to test on, one to choose on, the rest to train on")
         if self.seed < 0:
             raise InputError(f"data.seed is {self.seed}; expected a whole number of at least 0")
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.basics.errors import InputError
+from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.data.unretrieved import Unretrieved
 from rankwright.kernels.measures.jump_buckets import sum_jumps
@@ -190,7 +190,12 @@ class PreparedCustomMeasure(PreparedMeasure):
 
     def _evaluate(self, grades: Floats, query: int) -> float:
         others = () if not self.measure.takes_unretrieved else (self._get_unretrieved(query),)
-        value = float(self.measure.function(grades, *others))
+        found = self.measure.function(grades, *others)
+        try:
+            value = float(found)
+        except (TypeError, ValueError):
+            expected = "expected a number from 0 to 1"
+            raise InputError(f"measure {self.measure} returned {quote(found)}; {expected}") from None
         if not 0.0 <= value <= 1.0:
             raise InputError(f"measure {self.measure} returned {value:g}; expected a number from 0 to 1")
         return value

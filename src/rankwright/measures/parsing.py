@@ -48,7 +48,8 @@ def parse_measure(text: str | Measure) -> Measure:
     if isinstance(text, Measure):
         return text
     if not isinstance(text, str):
-        raise InputError(f"measure={quote(text)}; expected a name such as 'ndcg@10' or a Measure")
+        way_out = "; make_measure makes one of a function" if callable(text) else ""
+        raise InputError(f"measure={quote(text)}; expected a name such as 'ndcg@10' or a Measure{way_out}")
     if text in _custom:
         return _custom[text]
     match = _NAME.fullmatch(text)
@@ -56,7 +57,9 @@ def parse_measure(text: str | Measure) -> Measure:
         raise InputError(f"cannot read the measure {quote(text)}; expected a name such as ndcg@10 or map(rel=2)")
     head, k1, arguments, k2 = match.groups()
     if head.lower() not in _KNOWN:
-        raise InputError(f"unknown measure {quote(text)}; {suggest(head.lower(), [*_KNOWN, *_custom])}")
+        hint = suggest(head.lower(), [*_KNOWN, *_custom])
+        cut = f"@{k1 or k2}" if (k1 or k2) and hint.endswith("?") else ""
+        raise InputError(f"unknown measure {quote(text)}; {hint.removesuffix('?') + cut + '?' if cut else hint}")
     if k1 and k2:
         raise InputError(f"the measure {quote(text)} has two cut-offs")
     cut = k1 or k2

@@ -267,7 +267,10 @@ class TableMeasure(Measure):
 
     def _check_grades(self, y: Floats) -> None:
         if y.min() < 0:
-            raise InputError(f"{self}: grade {y.min():g} found; grades start at 0")
+            raise InputError(
+                f"{self}: grade {y.min():g} found; grades start at 0: write 0 for irrelevant documents, and leave "
+                "unjudged ones out"
+            )
         max_grade = y.max()
         dialect = None if self.dialect is None else DIALECTS[self.dialect]
         if dialect is not None and dialect.integers_only and (y != np.floor(y)).any():

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from rankwright.data.categories import Categories
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.grouping import as_matrix
 from rankwright.data.queries import Queries
+from rankwright.data.table_columns import suggest_column
 from rankwright.kernels.scorers.linear_scores import find_first_missing
 from rankwright.measures import parse_measure
 from rankwright.runtime.backends import Serial, choose_nearest
@@ -28,6 +28,7 @@ from rankwright.scorers.linear import QueryScaling
 CATEGORY_RANKERS = ("BoostedTrees", "DirectRankTrees", "GBRank", "LambdaMART", "MART", "AutoRanker", "Blend")
 NAN_RANKERS = (*CATEGORY_RANKERS, "RankBoost")
 _ZERO_BASED = ("LightGBM", "XGBoost")  # libraries whose columns are the indices of label-first text, from 0
+_LISTED = 8  # names of features in an error
 _LONGEST = 60  # characters of a parameter in a notebook
 _NOT_SHOWN = ("measure", "backend")  # parameters that a notebook does not list
 _OPEN_ENDED = ("RankLib",)  # libraries whose models know the largest feature that they use, and no number of features
@@ -109,15 +110,17 @@ class Model:
         """Return documents as queries: those of ``qid``, or one of all documents where the model does not scale."""
         if self.scaling is not None and qid is None:
             raise InputError("this model scales features within each query: predict needs qid; pass qid=")
+        if self.features is not None and hasattr(X, "columns") and hasattr(X, "dtypes"):  # before types are looked at
+            check_names(tuple(map(str, X.columns)), self.features, "the model was trained on")
         n_docs = X.shape[0] if hasattr(X, "shape") else len(X)
         ids = {"group": [n_docs]} if self.scaling is None else {"qid": qid}
         return Queries.from_arrays(X, None, **ids, categories=categories)
 
-    def predict_rows(self, queries: Queries, first_row: int = 0) -> Floats:
-        """Return a float64 score per row; errors count rows from ``first_row``, the place of the first in its file."""
-        return self._check_finite(self.adapt(queries, first_row).compute_scores(self.scorer), first_row)
+    def predict_rows(self, queries: Queries, first_row: int | None = None) -> Floats:
+        """Return a float64 score per row; ``first_row`` is the place of a block's first row in its file, for errors."""
+        return self._check_finite(self.adapt(queries, first_row).compute_scores(self.scorer), first_row or 0)
 
-    def adapt(self, queries: Queries, first_row: int = 0) -> Queries:
+    def adapt(self, queries: Queries, first_row: int | None = None) -> Queries:
         """Return documents as the scorer takes them: checked, categories in the model's numbers, and scaled."""
         queries = self.choose_features(queries)
         if self.is_zero_based and queries.n_features == self.n_features - 1:
@@ -224,50 +227,79 @@ def rank(queries: Queries, scores: Floats, k: int | None = None) -> dict[Any, ND
     return ranked
 
 
-def check_features(queries: Queries, n_features: int, names: tuple[str, ...] | None, where: str) -> None:
-    """Raise InputError if the features differ from the expected ones: in number or, where both are named, by name."""
-    is_named = names is not None and queries.features is not None
-    way_out = ". Choose columns by name: frame[list(model.features)], or features=model.features of rw.read"
-    way_out = way_out if is_named and "model" in where else ""
-    if queries.n_features != n_features:
-        raise InputError(f"the documents have {queries.n_features} features; {where} {n_features}{way_out}")
-    if names is not None and queries.features is not None and names != queries.features:
-        at = next(i for i, (name, found) in enumerate(zip(names, queries.features, strict=True)) if name != found)
+def check_features(
+    queries: Queries, n_features: int, names: tuple[str, ...] | None, where: str, what: str = "the documents"
+) -> None:
+    """Raise InputError if the features differ from the expected ones: by name where both are named, else in number."""
+    if names is not None and queries.features is not None:
+        check_names(queries.features, names, where, what)
+    elif queries.n_features != n_features:
+        raise InputError(f"{what} have {queries.n_features} features; {where} {n_features}")
+
+
+def check_names(found: tuple[str, ...], names: tuple[str, ...], where: str, what: str = "the documents") -> None:
+    """Raise InputError if names of features are not the expected ones: one is missing, is too many, or elsewhere."""
+    if found == names:
+        return
+    missing = [name for name in names if name not in found]
+    if missing:
+        hint = suggest_column(missing[0], found)
+        shown = ", ".join(map(repr, missing[:_LISTED])) + (", ..." if len(missing) > _LISTED else "")
+        raise InputError(f"{what} have no feature {shown}, which {where}; {hint}")
+    extra = [name for name in found if name not in names]
+    way_out = "frame[list(model.features)], or features=model.features of rw.read and Queries.from_frame"
+    if "model" not in where:
+        way_out = "frame[list(names)] with the names of the training features"
+    if extra or len(found) != len(names):
+        shown = ", ".join(map(repr, extra[:_LISTED])) + (", ..." if len(extra) > _LISTED else "")
+        other = f"other columns ({shown})" if extra else "a column twice"
         raise InputError(
-            f"feature {at + 1} is called {queries.features[at]!r}; {where} {names[at]!r} in its place{way_out}"
+            f"{what} have {other} beside the {len(names)} features that {where}. Choose columns by name: {way_out}"
         )
+    at = next(i for i, (name, own) in enumerate(zip(names, found, strict=True)) if name != own)
+    raise InputError(
+        f"feature {at + 1} is called {found[at]!r}; {where} {names[at]!r} in its place. Choose columns by name: "
+        f"{way_out}"
+    )
 
 
 def check_complete(
-    queries: Queries, what: str, ranker: str, features: tuple[str, ...] | None = None, first_row: int = 0
+    queries: Queries, what: str, ranker: str, features: tuple[str, ...] | None = None, first_row: int | None = None
 ) -> None:
-    """Raise InputError if a feature of a document is NaN; ``features`` are names for queries without names."""
-    place = find_first_incomplete(queries)
-    if place is not None:
-        row, column = place
-        names = name_features(queries.features or features, queries.n_features)
-        where = f"row {first_row + queries.caller_row(row)}, feature {names[column]}"
-        raise InputError(
-            f"{what} contain NaN ({where}); {ranker} takes complete features only: fill them in, leave the feature "
-            f"out, or use a ranker that takes NaN ({', '.join(NAN_RANKERS)})"
-        )
+    """Raise InputError if a feature of a document is NaN.
 
-
-def find_first_incomplete(queries: Queries) -> tuple[int, int] | None:
-    """Return the row, of those of ``grouped()``, and the column of the first missing feature; None if none is."""
+    ``features`` are names for queries without names; ``first_row`` is the place of a block's first row in its file.
+    """
+    if not has_missing(queries):
+        return
     near = choose_nearest(queries, Serial())
-    shards = near.scatter(queries.grouped())
-    places = near.gather(_find_missing, shards)
-    for at, place in enumerate(places):
-        if place >= 0:
-            row, column = divmod(place, queries.n_features)
-            return row + sum(near.gather(attrgetter("n_docs"), shards)[:at]), column
-    return None
+    is_bad = queries.restore(near.concat(_flag_incomplete, near.scatter(queries.grouped())))
+    row = int(np.argmax(is_bad))
+    column = int(np.argmax(np.isnan(queries.read_rows([row])[0])))
+    name = name_features(queries.features or features, queries.n_features)[column]
+    n_bad = int(is_bad.sum())
+    count = f"in {n_bad:,} of {len(is_bad):,} rows, first in " if first_row is None else ""
+    raise InputError(
+        f"{what} contain NaN ({count}row {row + (first_row or 0)}, counted from 0, feature {name}); {ranker} takes "
+        "complete features only: fill them in, leave the feature out, or use a ranker that takes NaN "
+        f"({', '.join(NAN_RANKERS)})"
+    )
+
+
+def has_missing(queries: Queries) -> bool:
+    """Return whether a feature of a document is NaN."""
+    near = choose_nearest(queries, Serial())
+    return any(place >= 0 for place in near.gather(_find_missing, near.scatter(queries.grouped())))
 
 
 def _find_missing(queries: Queries) -> int:
     """Return the place of the first NaN of these documents, counted along the rows; -1 if there is none."""
     return find_first_missing(queries.X)
+
+
+def _flag_incomplete(queries: Queries) -> NDArray[np.bool_]:
+    """Return for each of these documents whether a feature of it is NaN."""
+    return np.asarray(np.isnan(queries.X).any(axis=1))
 
 
 def to_json_value(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
+from os import PathLike
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from rankwright.basics.errors import InputError, MissingQueryIdWarning, quote, w
 from rankwright.data.categories import Categories, encode_frame, list_categorical
 from rankwright.data.feature_numbers import name_features
 from rankwright.data.queries import Queries
-from rankwright.models.model import CATEGORY_RANKERS, check_complete, check_features
+from rankwright.models.model import CATEGORY_RANKERS, check_complete, check_features, check_names
 from rankwright.rankers.parameter_names import CheckedNames
 
 # Judged queries: a Queries, or features, grades and query ids.
@@ -97,6 +98,11 @@ def refuse_arguments(other: Mapping[str, Any], method: str) -> None:
             f"{method} takes no sample_weight; documents are weighted by Queries.from_arrays(X, y, qid, "
             "doc_weight=...), queries by weight=..."
         )
+    if "group" in other:
+        raise InputError(
+            f"{method} takes no group; pass qid=, a query id for each row, or {method} "
+            "Queries.from_arrays(X, y, group=...)"
+        )
     for name in other:
         raise TypeError(f"{method}() got an unexpected keyword argument {name!r}")
 
@@ -137,6 +143,8 @@ class QueryEstimator(CheckedNames):
                 self.feature_names_in_ = np.array(X.features, dtype=object)
             self.n_features_in_ = X.n_features  # which documents for validation are compared with
             return X
+        if isinstance(X, (str, PathLike)):
+            raise InputError(f"fit got the name {str(X)!r}; expected documents: read the file first, fit(rw.read(...))")
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None; expected relevance grades"
@@ -147,8 +155,12 @@ class QueryEstimator(CheckedNames):
         """Return validation queries that come as (X, y, qid) as Queries, checked as training rows are."""
         if valid is None or isinstance(valid, Queries):
             return valid
+        X, y, qid = _check_triple("valid", valid)
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and hasattr(X, "columns") and hasattr(X, "dtypes"):
+            check_names(tuple(map(str, X.columns)), tuple(names), "training has", "the validation documents")
         try:
-            return self._group_rows(*_check_triple("valid", valid), "valid")
+            return self._group_rows(X, y, qid, "valid")
         except InputError:
             raise
         except ValueError as error:  # of scikit-learn
@@ -182,14 +194,14 @@ class QueryEstimator(CheckedNames):
         if train.categories is not None and not self.takes_categories:
             _refuse_categories(type(self).__name__, train)
         if valid is not None:
-            check_features(valid, train.n_features, train.features, "training has")
+            check_features(valid, train.n_features, train.features, "training has", "the validation documents")
         for part, what in ((train, "training"), (valid, "validation")):
             if part is not None and not self.allow_nan:
                 check_complete(part, f"the {what} documents", type(self).__name__)
 
     def _validate_matrix(self, X: Any, reset: bool) -> tuple[Any, Categories | None]:
         """Return features as an array, checked by scikit-learn, and the categories of a data frame's columns."""
-        X, categories = encode_frame(X)
+        X, categories = encode_frame(X, None if reset else getattr(self, "feature_names_in_", None))
         # NaN is refused later, by a message that names the rankers which take it
         matrix = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=np.float32, ensure_all_finite="allow-nan"

@@ -6,6 +6,7 @@ const ROWS_TO_SCROLL = 20;
 const ROWS_ON_PAPER = 40; // as print.css has it
 const MANY_COLUMNS = 10;
 const LONG = 28; // characters that are surely not cut
+const WRAPPED = 16; // characters of a name that fit on a line of a phone
 
 /** The meaning of marks: a colour, and a word for readers who do not see it. */
 const MARKS = { "▲": "better", "▼": "worse" };
@@ -182,7 +183,8 @@ function headNode(column, sort, turn) {
   head.append(element("span", {}, column.name), element("span", { class: "arrow", "aria-hidden": "true" },
     active ? (sort.down ? "↓" : "↑") : ""));
   return element("th", {
-    scope: "col", class: column.numeric ? "number" : null, "aria-sort": direction, "data-name": column.name,
+    scope: "col", "aria-sort": direction, "data-name": column.name,
+    class: [column.numeric ? "number" : "", column.name.length > WRAPPED ? "wraps" : ""].filter(Boolean).join(" ") || null,
   }, head);
 }
 
@@ -207,14 +209,21 @@ function cellNode(row, column) {
   const cell = row.cells[column.index];
   const text = row.texts[column.index];
   const isLong = text.length > LONG;
+  const isName = column.index < Math.max(row.methods?.length ?? 1, 1);
+  const kind = column.numeric ? "number" : isName && text.length > WRAPPED ? "wraps" : isLong ? "long" : "";
   const node = element(column.index === 0 ? "th" : "td", {
     scope: column.index === 0 ? "row" : null,
-    class: [column.numeric ? "number" : isLong ? "long" : "", cell.emphasis, cell.style].filter(Boolean).join(" ") || null,
+    class: [kind, cell.emphasis, cell.style].filter(Boolean).join(" ") || null,
     title: cell.title ?? (isLong ? text : null),
-  }, text);
+  }, ...(isLong ? breakable(text) : [text]));
   if (cell.tint !== undefined) node.style.setProperty("--tint", `${cell.tint}%`);
   if (cell.mark) node.append(...markNodes(cell));
   return node;
+}
+
+/** A text that may be broken after commas and slashes, as of commands and paths. */
+function breakable(text) {
+  return text.split(/(?<=[,/])/).flatMap((part, place) => (place ? [element("wbr"), part] : [part]));
 }
 
 function markNodes({ mark, title }) {

@@ -8,18 +8,17 @@ from functools import cached_property
 import numpy as np
 
 from rankwright.analysis.results import Results, Table
-from rankwright.analysis.significance import Comparison, Interval, PValues, bootstrap_interval
+from rankwright.analysis.significance import Comparison, Interval, bootstrap_interval
+from rankwright.analysis.significance.comparison_table import ABOVE as ABOVE
+from rankwright.analysis.significance.comparison_table import BELOW as BELOW
+from rankwright.analysis.significance.comparison_table import COMPARISON_NOTE as COMPARISON_NOTE
+from rankwright.analysis.significance.comparison_table import LEVEL as LEVEL
+from rankwright.analysis.significance.comparison_table import TESTS as TESTS
+from rankwright.analysis.significance.comparison_table import choose_mark as choose_mark
+from rankwright.analysis.significance.comparison_table import order_p_values as order_p_values
 from rankwright.basics.array_types import Floats
 
-LEVEL = 0.05  # a difference is called significant below this p
-ABOVE, BELOW = "▲", "▼"
-TESTS = ("p randomisation", "p t", "p Wilcoxon")  # the first one decides significance
 _BELOW_TEST = f"significantly below the best (randomisation test, Holm over all pairs of methods, p < {LEVEL:g})"
-COMPARISON_NOTE = (
-    f"{ABOVE} the second method is significantly better than the first, {BELOW} worse: p < {LEVEL:g} in the "
-    "randomisation test. All p are after Holm's correction over the pairs of this table; the 95% intervals are for "
-    "each pair alone. Effect: Cohen's d of the paired differences."
-)
 _DRAWS = 2_000  # bootstrap samples; few suffice, as intervals are only drawn
 MOST_SHOWN = 6  # measures whose comparisons are shown pair by pair
 
@@ -199,18 +198,6 @@ class Summary:
             Figure(float(means[m]), float(ranks[m]), bool(rounded[m] == top) and differs, against.get(name))
             for m, name in enumerate(self.methods)
         )
-
-
-def choose_mark(comparison: Comparison) -> str:
-    """Return the mark of a significant comparison: whether the second method is above or below; else empty."""
-    if not comparison.adjusted.randomisation < LEVEL:
-        return ""
-    return ABOVE if comparison.difference > 0 else BELOW
-
-
-def order_p_values(p: PValues) -> tuple[float, float, float]:
-    """Return the three p-values of a comparison in the order of ``TESTS``."""
-    return p.randomisation, p.t, p.wilcoxon
 
 
 def _compute_ranks(means: Floats) -> Floats:

@@ -6,14 +6,18 @@ import csv
 import io
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import isnan
 from typing import Any
 
 from rankwright.analysis.results import Results
+from rankwright.analysis.significance.comparison_table import tabulate_comparisons
+from rankwright.basics.aligned_tables import Entry as Entry
+from rankwright.basics.aligned_tables import TextTable as TextTable
+from rankwright.basics.aligned_tables import format_aligned as format_aligned
 from rankwright.basics.errors import make_printable
-from rankwright.report.notation import format_number, format_p, format_signed
-from rankwright.report.summary import BELOW, COMPARISON_NOTE, TESTS, Summary, choose_mark, order_p_values
+from rankwright.report.notation import format_number
+from rankwright.report.summary import BELOW, Summary
 
 _MARKDOWN_SPECIAL = re.compile(r"[\\`*_|<>\[\]&~$]|^[#+-](?=\s)|(?<=^\d)[.)](?=\s)")
 _MINUS = "\N{MINUS SIGN}"
@@ -38,64 +42,6 @@ _LATEX_SPECIAL = {
     "▼": r"$\downarrow$",
     "▲": r"$\uparrow$",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A cell of a text table: its value, its text, whether it is the best of its column, and a mark behind it.
-
-    Parameters
-    ----------
-    value : number or str
-        What CSV has, in full; NaN is missing.
-    text : str
-        What people read.
-    best : bool
-    mark : str
-        A sign that the table's note explains, such as "▼".
-    """
-
-    value: float | int | str
-    text: str
-    best: bool = False
-    mark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class TextTable:
-    """A small table with header, rows, caption and note; columns of numbers are aligned to the right.
-
-    Parameters
-    ----------
-    header : sequence of str
-    rows : sequence of sequences of Entry
-    caption : str
-        What the reader sees.
-    note : str
-        What the marks mean.
-
-    Examples
-    --------
-    >>> table = TextTable(["method", "map"], [[Entry("A", "A"), Entry(0.5, "0.50", best=True)]], "Means.")
-    >>> print(format_aligned(table))
-    Means.
-    <BLANKLINE>
-    method    map
-    A       0.50*
-    <BLANKLINE>
-    * the best of its column.
-    """
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[Entry]]
-    caption: str
-    note: str = ""
-
-    @property
-    def numeric(self) -> list[bool]:
-        """A flag per column: whether it holds numbers only."""
-        columns = [[row[i] for row in self.rows] for i in range(len(self.header))]
-        return [all(not isinstance(entry.value, str) for entry in column) for column in columns]
 
 
 def format_markdown(table: TextTable) -> str:
@@ -140,17 +86,6 @@ def format_latex(table: TextTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def format_aligned(table: TextTable) -> str:
-    """Return a table as aligned columns for a terminal; the best of a column has a star."""
-    columns = [
-        _align(name, [row[i] for row in table.rows], numeric)
-        for i, (name, numeric) in enumerate(zip(table.header, table.numeric, strict=True))
-    ]
-    lines = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
-    best = "* the best of its column." if any(entry.best for row in table.rows for entry in row) else ""
-    return "\n\n".join(filter(None, [make_printable(table.caption), lines, " ".join(filter(None, [best, table.note]))]))
-
-
 def make_results_table(summary: Summary) -> TextTable:
     """Make the table of each method's means under every measure, the deciding one's interval, and the mean rank."""
     decisive, *others = (summary.labels[name] for name in summary.measures)
@@ -167,30 +102,18 @@ def make_results_table(summary: Summary) -> TextTable:
         caption = f"{caption.strip()} ({summary.results.unfinished.capitalize()}.)"
     if summary.results.fixed:
         caption = f"{caption.strip()} ({summary.results.caution}.)"
-    return TextTable(
-        ["method", decisive, "low", "high", *others, "mean rank"], rows, caption.strip(), summary.below_note
-    )
+    note = summary.below_note
+    if len(summary.methods) > 1:
+        note = f"{note} The mean rank is that over all measures, 1 for the best.".strip()
+    return TextTable(["method", decisive, "low", "high", *others, "mean rank"], rows, caption.strip(), note)
 
 
 def make_comparison_table(summary: Summary) -> TextTable:
     """Make the table that compares every two methods under the deciding measure."""
-    header = ["first", "second", "difference", "low", "high", "wins", "ties", "losses", *TESTS, "effect", "queries"]
-    rows = []
-    for found in summary.comparisons.get(summary.results.measure, []):
-        sign = choose_mark(found)
-        differences = [Entry(value, format_signed(value)) for value in (found.low, found.high)]
-        counts = [Entry(value, str(value)) for value in (found.wins, found.ties, found.losses)]
-        p = [Entry(value, format_p(value)) for value in order_p_values(found.adjusted)]
-        rows.append([
-            _make_name_entry(found.first), _make_name_entry(found.second),
-            Entry(found.difference, format_signed(found.difference), mark=sign),
-            *differences, *counts, *p,
-            Entry(found.effect, format_signed(found.effect, 2)), Entry(found.n, str(found.n)),
-        ])  # fmt: skip
     caption = (
         f"{summary.results.name}: {summary.decisive} of the second method minus that of the first, paired by query."
     )
-    return TextTable(header, rows, caption, COMPARISON_NOTE)
+    return tabulate_comparisons(summary.comparisons.get(summary.results.measure, []), caption)
 
 
 FORMATS: dict[str, Callable[[TextTable], str]] = {
@@ -203,18 +126,6 @@ FORMATS: dict[str, Callable[[TextTable], str]] = {
 def _make_name_entry(method: str) -> Entry:
     """Make the entry of a method's name."""
     return Entry(method, method)
-
-
-def _align(name: str, entries: Sequence[Entry], numeric: bool) -> list[str]:
-    """Return a column's heading and cells padded to one width; marks are padded too, so that digits align."""
-    signs = [("*" if entry.best else "") + entry.mark for entry in entries]
-    room = max(map(len, signs), default=0)
-    cells = [
-        make_printable(name),
-        *(make_printable(entry.text) + sign.ljust(room) for entry, sign in zip(entries, signs, strict=True)),
-    ]
-    width = max(map(len, cells))
-    return [cell.rjust(width) if numeric else cell.ljust(width) for cell in cells]
 
 
 def _format_markdown_row(cells: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from rankwright.report.text_tables import Entry, TextTable, format_aligned
 from rankwright.tuning.fusion_result import TUNED, FusionGain, FusionResult
 
 _LEVEL = 0.05
-_NOTE = "gain: of the tuned weights. p: randomisation test, Holm."
+_NOTE = "p: randomisation test, Holm."
 _BLANK = Entry(float("nan"), "")
 
 
@@ -49,7 +49,7 @@ def _format_formula(result: FusionResult) -> str:
 def _make_table(result: FusionResult) -> TextTable:
     """Make the table of the gains over each run, RRF and equal weights."""
     short = result.measure.partition("(")[0]  # the caption has the full name
-    header = ["ranking", "weight", "in the folds", short, "gain", "95% interval", "p"]
+    header = ["ranking", "weight", "in the folds", short, "tuned minus this", "95% interval", "p"]
     best = max(result.tuned, *(gain.value for gain in result.gains))
     rows = [_make_row(result, gain, gain.value == best) for gain in result.gains]
     tuned = Entry(result.tuned, format_number(result.tuned), result.tuned == best)

@@ -34,6 +34,7 @@ from rankwright.analysis.significance.resampling import (
     flip_p_values,
     mean_intervals,
 )
+from rankwright.basics.aligned_tables import format_aligned
 from rankwright.basics.array_types import Floats
 from rankwright.basics.errors import InputError, suggest
 from rankwright.basics.html_tables import format_html_table
@@ -108,12 +109,23 @@ class Comparison:
             rank_biserial=-self.rank_biserial,
         )
 
+    def __str__(self) -> str:
+        return str(Comparisons([self]))
+
     def _repr_html_(self) -> str:
         return Comparisons([self])._repr_html_()
 
 
 class Comparisons(list[Comparison]):
-    """A list of comparisons, which a notebook shows as a table."""
+    """A list of comparisons, which ``print`` and a notebook show as a table."""
+
+    def __repr__(self) -> str:
+        return f"Comparisons({', '.join(f'{each.second} - {each.first}' for each in self)})"
+
+    def __str__(self) -> str:
+        from rankwright.analysis.significance.comparison_table import tabulate_comparisons  # which imports this module
+
+        return format_aligned(tabulate_comparisons(self, "The second method minus the first, paired by query."))
 
     def _repr_html_(self) -> str:
         names = ("first", "second", "difference", "low", "high", "wins", "ties", "losses")

@@ -13,7 +13,7 @@ from typing import Any
 from rankwright.basics.errors import InputError, quote
 from rankwright.data.queries import Queries
 from rankwright.measures import Measure
-from rankwright.models.model import find_first_incomplete
+from rankwright.models.model import has_missing
 from rankwright.rankers.base import Ranker
 from rankwright.rankers.blend.candidates import Candidate
 from rankwright.rankers.bounds.adarank import AdaRank
@@ -139,7 +139,7 @@ def _can_fit(ranker: Ranker, queries: Queries, measure: Measure) -> bool:
         (queries.n_features < _MANY_FEATURES or not isinstance(ranker, Regression))
         and not _takes_swaps_in_python(ranker, queries, measure)
         and (queries.backend is None or ranker._explain_not_distributed() is None)
-        and (ranker.allow_nan or find_first_incomplete(queries) is None)
+        and (ranker.allow_nan or not has_missing(queries))
         and (ranker.takes_categories or queries.categories is None)
         and (queries.doc_weight is None or ranker.takes_doc_weight(measure))
     )

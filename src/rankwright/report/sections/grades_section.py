@@ -15,9 +15,6 @@ from rankwright.report.summary import Summary
 
 Pair = tuple[float, float]  # the higher grade, the lower
 
-_LETOR: dict[Pair, str] = {(2, 0): "d-n", (2, 1): "d-p", (1, 0): "p-n"}
-_LETOR_NOTE = " d: definitely relevant (2), p: possibly relevant (1), n: not relevant (0)."
-
 
 def _make_content(summary: Summary) -> Content | None:
     """Make the lead and the blocks of the section; return None if there is nothing to show."""
@@ -25,22 +22,17 @@ def _make_content(summary: Summary) -> Content | None:
     pairs = list_grade_pairs(methods.values())
     if not pairs:
         return None
-    letor = set(pairs) == set(_LETOR)
-    names = [_LETOR[pair] if letor else f"{pair[0]:g}-{pair[1]:g}" for pair in pairs]
+    names = [f"{high:g} over {low:g}" for high, low in pairs]
     shares = {method: compute_accuracies(table, pairs) for method, table in methods.items()}
     data = [{"type": "bar", "x": names, "y": y, "method": method} for method, y in shares.items()]
     layout = {
         "barmode": "group",
         "xaxis": {"title": {"text": "grades of the two documents"}, "type": "category"},
-        "yaxis": {
-            "title": {"text": "in the right order"},
-            "tickformat": ".0%",
-            "range": _choose_range([*shares.values()]),
-        },
+        "yaxis": {"title": {"text": "in the right order"}, "tickformat": ".0%", "range": [0.0, 1.0]},
     }
     caption = (
         "The share of document pairs of two grades that a method puts in the right order, over all test queries; a tie "
-        f"counts one half, so that chance is 50%.{_LETOR_NOTE if letor else ''}"
+        "counts one half, so that chance is 50%. 2 over 0 are a document of grade 2 and one of grade 0."
     )
     lead = "Confusing the best with the worst documents costs most."
     return Content(lead, [Chart(data, layout, caption, height=260)])
@@ -66,12 +58,6 @@ def compute_accuracies(table: Table, pairs: list[Pair]) -> Floats:
         if total > 0:
             shares[i] = (table["right"][chosen].sum() + table["tied"][chosen].sum() / 2) / total
     return shares
-
-
-def _choose_range(shares: list[Floats]) -> list[float]:
-    """Return the range of the chart's axis: from one half, which is chance, unless a method is below it."""
-    lowest, highest = np.nanmin(shares), np.nanmax(shares)
-    return [0.5 if lowest > 0.5 else 0.0, min(1.0, float(highest) + 0.05)]
 
 
 GRADES = ReportSection("Which documents are confused?", ("pairs",), _make_content)

@@ -82,7 +82,7 @@ def _make_hard_grid(summary: Summary, values: Floats) -> Grid | None:
     rows = []
     for q in shown:
         winners = [name for name in summary.ranked if values[summary.methods.index(name), q] == best[q]]
-        named = "" if best[q] <= 0 else "all" if len(winners) == compared.sum() else ", ".join(winners)
+        named = "none" if best[q] <= 0 else "all" if len(winners) == compared.sum() else ", ".join(winners)
         about: list[Cell | Value] = [
             str(queries["qid"][q]),
             int(queries["fold"][q]),
@@ -91,9 +91,17 @@ def _make_hard_grid(summary: Summary, values: Floats) -> Grid | None:
         ]
         rows.append(Row([*about, float(best[q]), float(mean[q]), named]))
     n_zero = int(np.sum(possible & (best <= 0)))
-    caption = f"The {len(shown)} queries that are hardest for all methods: even the best of them does worst there."
-    some = f"On {n_zero:,} of {int(possible.sum()):,} queries every method has {summary.decisive} 0. " if n_zero else ""
-    note = f"{some}Look here for wrong judgments, and for features that are missing."
+    n_equal = int(np.sum(possible & (best <= best[shown[-1]])))
+    some = f"{len(shown)} of the {n_equal:,}" if n_equal > len(shown) else f"The {len(shown)}"
+    caption = f"{some} queries that are hardest for all methods: even the best of them does worst there."
+    zero = (
+        f"On {n_zero:,} of the {int(possible.sum()):,} queries with documents of different grades every method has "
+        f"{summary.decisive} 0. "
+        if n_zero
+        else ""
+    )
+    pairs = "Pairs are those of documents of different grades. "
+    note = f"{zero}{pairs}Look here for wrong judgments, and for features that are missing."
     return Grid(columns, rows, caption, note)
 
 

@@ -37,7 +37,8 @@ def _make_content(summary: Summary) -> Content:
         ),
         *_draw_charts(summary),
     ]
-    return Content(f"{_write_verdict(summary)} {_describe_protocol(summary)}".strip(), blocks)
+    sentences = (_write_verdict(summary), _describe_protocol(summary), _count_equal_queries(summary))
+    return Content(" ".join(filter(None, sentences)), blocks)
 
 
 def _write_verdict(summary: Summary) -> str:
@@ -55,7 +56,9 @@ def _write_verdict(summary: Summary) -> str:
         return f"{found}, significantly above every other method."
     if len(alike) == len(others):
         return f"{found}, but no difference from another method is significant."
-    return f"{found}. The difference from {_join_names(alike)} is not significant; that from the others is."
+    rest = [name for name in others if name not in alike]
+    named = rest[0] if len(rest) == 1 else "the others"
+    return f"{found}. The difference from {_join_names(alike)} is not significant; that from {named} is."
 
 
 def _join_names(names: list[str]) -> str:
@@ -72,6 +75,18 @@ def _describe_protocol(summary: Summary) -> str:
     return (
         f"Each method was selected by {summary.decisive} on the validation queries and evaluated on the test "
         f"queries, fold by fold. {figure}"
+    )
+
+
+def _count_equal_queries(summary: Summary) -> str:
+    """Return a sentence that counts the queries where no ranking is better than another; empty without such ones."""
+    n_pairs = np.asarray(summary.table("queries")["n_pairs"])
+    n_equal = int(np.sum(n_pairs == 0))
+    if not n_equal:
+        return ""
+    return (
+        f"On {n_equal:,} of the {len(n_pairs):,} test queries all documents have the same grade, as where none is "
+        "relevant: all methods are equal there."
     )
 
 

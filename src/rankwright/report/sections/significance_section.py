@@ -13,7 +13,7 @@ from rankwright.report.summary import BELOW, COMPARISON_NOTE, LEVEL, TESTS, Summ
 _ROW, _AXES = 30, 90  # pixels for each method, and for the axis
 _MATRIX_NOTE = (
     f"Each number is the method of the row minus the method of the column. {{marks}}p < {LEVEL:g} in the randomisation "
-    "test, after Holm's correction over all pairs. Point at a number for its p and its interval."
+    "test, after Holm's correction over all pairs. Choose 'every pair' under Show for each p and interval."
 )
 
 
