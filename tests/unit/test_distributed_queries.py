@@ -12,6 +12,7 @@ import signal
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -584,6 +585,27 @@ class TestFilesOfScores:
         (tmp_path / "part-2.txt").write_text("1 qid:1 1:2\n1 qid:1 1:oh\n")
         with pytest.raises(rw.InputError, match=r"^\S+part-2\.txt:2: "):
             rw.score_files(model, tmp_path, tmp_path / "out", backend=backend)
+
+    @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs a path that differs between processes")
+    def test_a_folder_that_workers_do_not_share(self, backend, client, tmp_path):
+        def move(folder):
+            before = str(Path.cwd())
+            os.chdir(folder)
+            return before
+
+        rw.write_letor(TRAIN.take([0, 1]), tmp_path / "part.txt")
+        before = client.run(move, str(tmp_path))
+        try:
+            for number, worker in enumerate(sorted(before)):
+                (tmp_path / str(number)).mkdir()
+                client.run(move, str(tmp_path / str(number)), workers=[worker])
+            model = rw.Regression().fit(TRAIN)
+            with pytest.raises(rw.InputError, match=r"/scores: the worker \S+ does not see what \S+ writes there"):
+                rw.score_files(model, tmp_path / "part.txt", "/proc/self/cwd/scores", backend=backend)
+            assert not list(tmp_path.glob("*/scores/*"))
+        finally:
+            for worker, folder in before.items():
+                client.run(move, folder, workers=[worker])
 
 
 class TestCommandLine:

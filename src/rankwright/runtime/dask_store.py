@@ -148,7 +148,7 @@ class WorkerStores:
         return {"state": DONE, "frames": frames}
 
     def drop(self, session: str, token: str, names: Sequence[int]) -> None:
-        """Free groups."""
+        """Free groups that are needed no more."""
         own = self.find(session, token)
         for name in names if own is not None else ():
             own.pop(name, None)  # type: ignore[union-attr]
