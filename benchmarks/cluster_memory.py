@@ -1,6 +1,6 @@
 """Data larger than any process: ``python -m benchmarks.cluster_memory``. Takes a few minutes and 2 GB of disk.
 
-Four workers and a client, each limited by the system to less memory than the features take, read, fit and evaluate.
+Eight workers and a client, each limited by the system to less memory than the features take, read, fit and evaluate.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import rankwright as rw
 from benchmarks.report import Row, Table, publish
 from rankwright.basics.optional_imports import require
 
-N_WORKERS, N_PARTS = 4, 16
+N_WORKERS, N_PARTS = 8, 32
 SHAPE = (12_000, 120, 136)
 LIMIT = 750  # megabytes of a process: its data segment, with the libraries' own
-RANKERS = (rw.ListNet(max_iter=10), rw.RankBoost(n_estimators=10), rw.LambdaMART(n_estimators=5))
+RANKERS = (rw.ListNet(max_iter=5), rw.RankBoost(n_estimators=5), rw.LambdaMART(n_estimators=3))
 
 
 def write_parts(folder: Path, share: float) -> tuple[int, int]:
@@ -68,7 +68,7 @@ def _send_result(sender: Any, work: Callable[..., Any], arguments: tuple[Any, ..
     limit_memory(LIMIT)
     try:
         sender.send(work(*arguments))
-    except MemoryError as error:
+    except (MemoryError, rw.InputError) as error:
         sender.send(f"{type(error).__name__}: {error}")
 
 
@@ -106,7 +106,7 @@ def compare(share: float) -> Table:
             client.run(limit_memory, LIMIT)
             found = run_limited(fit_on_cluster, folder, client.scheduler.address)
             peaks = client.run(read_peak).values()
-    rows = [Row("`rw.read` in one process of this limit", alone[:60], "")]
+    rows = [Row("`rw.read` in one process of this limit", alone.partition(": a table")[2] or alone, "")]
     if isinstance(found, str):
         rows.append(Row("the cluster", found, ""))
     else:
