@@ -8,6 +8,25 @@ import subprocess
 import sys
 import time
 
+from rankwright.runtime.dask_store import WorkerStores
+
+
+def count_kept_groups(client):
+    """Return how many groups of parts the workers keep, all together."""
+
+    def count(dask_worker):
+        return sum(len(store.groups) for store in WorkerStores.of(dask_worker).stores.values())
+
+    return sum(client.run(count).values())
+
+
+def wait_until(condition):
+    """Wait until a condition holds, and return whether it does."""
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
 
 class Cluster:
     """A Dask scheduler and a worker, as processes of their own."""

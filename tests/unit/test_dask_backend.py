@@ -11,19 +11,21 @@ import sys
 import time
 import warnings
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.dask_cluster import Cluster
+from tests.dask_cluster import Cluster, count_kept_groups, wait_until
 from tests.unit.test_remote_backend import BUDGETS, ON_SHARDS
 
 import rankwright as rw
 from rankwright.cli import run
-from rankwright.runtime import dask_session
+from rankwright.runtime import dask_calls, dask_session
 from rankwright.runtime.dask_backend import Dask
-from rankwright.runtime.dask_groups import SentParts
+from rankwright.runtime.dask_groups import list_sent_parts
+from rankwright.runtime.dask_store import WorkerStores
 from rankwright.runtime.workers import WorkersLostError
 
 distributed = pytest.importorskip("distributed")
@@ -107,14 +109,20 @@ def test_parts_are_spread_evenly_over_workers_with_many_threads(n_parts):
     groups = list(session.cut_into_groups(range(n_parts)))
     counts = Counter(dict.fromkeys("abcd", 0))
     for slot, parts in groups:
-        counts[session.choose_worker(slot)] += len(parts)
+        counts[session.slots[slot]] += len(parts)
     assert [part for _, parts in groups for part in parts] == list(range(n_parts))
     assert max(counts.values()) == -(-n_parts // 4)
 
 
 def test_groups_stay_where_they_are_when_workers_join_or_die():
     session = dask_session.Session(
-        "tcp://host:8786", SimpleNamespace(status="running", wait_for_workers=lambda *_, **__: None)
+        "tcp://host:8786",
+        SimpleNamespace(
+            status="running",
+            wait_for_workers=lambda *_, **__: None,
+            submit=lambda *_, **__: SimpleNamespace(key="lease"),
+            run=lambda *_, workers, **__: dict.fromkeys(workers, "token"),
+        ),
     )
     session.checked.update("abcd")
 
@@ -125,7 +133,7 @@ def test_groups_stay_where_they_are_when_workers_join_or_die():
 
     assert update(a=2, b=2) == "aabb"
     assert update(a=1, b=2) == "abb"  # no data are there
-    group = SentParts(0, [])
+    group = list_sent_parts(0, [])
     session.in_use.add(group)
     assert update(a=1, b=2, c=4) == "abb"
     assert update(a=1) == "aaa"
@@ -166,8 +174,8 @@ def test_calls_on_results_of_many_calls_are_made_again(backend, client):
     twice = backend.apply(lambda one, two: one + two, shards, shards)
     for _ in range(120):  # paths through the calls double each time
         twice = backend.apply(lambda one, two: one / 2 + two / 2, twice, twice)
-    n_keys = sum(len(keys) for keys in client.has_what().values())
-    assert n_keys <= 12  # those of former rounds were freed
+    backend.wait(twice)
+    assert wait_until(lambda: count_kept_groups(client) <= 12)  # those of former rounds were freed
     expected = [2.0 * each for each in range(8)]
     assert backend.gather(lambda part: float(part), twice) == expected
     kill_one(client)
@@ -178,10 +186,7 @@ def test_calls_on_results_of_many_calls_are_made_again(backend, client):
 def test_nothing_stays_on_the_workers_after_a_fit(backend, client):
     rw.AdaRank(n_estimators=5, backend=backend).fit(TRAIN)
     gc.collect()
-    deadline = time.monotonic() + 20
-    while any(client.has_what().values()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(client.has_what().values())
+    assert wait_until(lambda: count_kept_groups(client) == 0)
 
 
 def test_a_fit_survives_the_death_of_a_worker_to_the_same_bits(backend, tmp_path):
@@ -203,6 +208,111 @@ def test_a_fit_survives_the_death_of_a_worker_to_the_same_bits(backend, tmp_path
     assert found.tobytes() == fit(rw.Serial(), None).tobytes()
 
 
+def count_messages(monkeypatch):
+    """Return a list to which the number of messages is added whenever some are sent."""
+    sent, own = [], dask_calls._send_all
+
+    def send_all(session, messages):
+        sent.append(len(messages))
+        return own(session, messages)
+
+    monkeypatch.setattr(dask_calls, "_send_all", send_all)
+    return sent
+
+
+def test_what_stays_on_the_workers_is_made_once_by_the_message_that_uses_it(backend, client, monkeypatch):
+    client.wait_for_workers(2)
+    sent = count_messages(monkeypatch)
+    drawn = backend.apply(lambda part: np.random.default_rng().normal(size=3), backend.scatter(TRAIN))
+    doubled = backend.apply(lambda values: 2 * values, drawn)
+    del drawn
+    assert not sent
+    first = backend.sum(lambda values: values, doubled)
+    assert sent == [2]  # one to each worker
+    assert backend.sum(lambda values: values, doubled).tobytes() == first.tobytes()
+    assert sent == [2, 2]
+
+
+def test_what_failed_leaves_nothing_behind(backend, client):
+    gc.collect()
+    assert wait_until(lambda: count_kept_groups(client) == 0)
+    shards = backend.scatter(TRAIN)
+    with pytest.raises(ZeroDivisionError):
+        backend.gather(lambda part: part / 0, backend.apply(lambda part: part.n_docs, shards))
+    assert backend.gather(lambda part: part.n_docs, shards)
+    del shards
+    gc.collect()
+    assert wait_until(lambda: count_kept_groups(client) == 0)
+
+
+def test_several_threads_call_at_once(backend):
+    shards = backend.scatter(TRAIN)
+
+    def work(factor):
+        made = backend.apply(lambda part, by: part.y * by, shards, factor)
+        return [float(backend.sum(lambda y, by: y.sum() * by, made, by)) for by in (1, 2)]
+
+    expected = float(TRAIN.y.sum())
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(16))) == [[n * expected, 2 * n * expected] for n in range(16)]
+
+
+def test_workers_that_cannot_be_reached_are_called_by_way_of_the_scheduler(client, monkeypatch):
+    own, workers = client.rpc.connect, set(client.nthreads())
+
+    async def connect(address, *arguments, **options):
+        if address in workers:
+            raise OSError("no route to host")
+        return await own(address, *arguments, **options)
+
+    monkeypatch.setattr(dask_session, "_sessions", {})
+    monkeypatch.setattr(client.rpc, "connect", connect)
+    backend = Dask(client)
+    session = dask_session.Session.of_client(client)
+    shards = backend.scatter(TRAIN)
+    assert backend.concat(lambda part: part.y, shards).tolist() == TRAIN.y.tolist()
+    assert session.indirect == set(session.slots)
+    with pytest.raises(ZeroDivisionError):
+        backend.gather(lambda part: 1 / 0, shards)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs timers that send signals")
+def test_an_interrupt_ends_a_call(backend):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    def wait(part):
+        time.sleep(0.5)
+
+    shards = backend.scatter(TRAIN)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            backend.gather(wait, shards)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+    assert sum(backend.gather(lambda part: part.n_docs, shards)) == TRAIN.n_docs
+
+
+def test_parts_of_a_client_that_is_gone_are_freed(client, monkeypatch):
+    monkeypatch.setattr(dask_session, "_sessions", {})
+    with distributed.Client(client.scheduler.address, set_as_default=False) as other:
+        backend = Dask(other)
+        name = dask_session.Session.of_client(other).name
+        shards = backend.scatter(TRAIN)
+        backend.wait(shards)
+
+    async def look(dask_worker):
+        stores = WorkerStores.of(dask_worker)
+        await stores.free_abandoned()
+        return name in stores.stores
+
+    assert wait_until(lambda: not any(client.run(look).values()))
+    del shards
+
+
 def test_a_measure_of_the_user_travels_to_the_workers(backend):
     rw.make_measure(lambda grades: float((grades[:3] > 1).mean()), name="first_three_of_dask")
 
@@ -218,9 +328,13 @@ class TestErrors:
             raise KeyError("of the user")
 
         shards = backend.scatter(TRAIN)
-        for call in (backend.gather, backend.apply):
+        for use in (backend.wait, lambda made: backend.gather(len, made)):
             with pytest.raises(KeyError, match="of the user"):
-                call(fail, shards)
+                use(backend.apply(fail, shards))
+        with pytest.raises(KeyError, match="of the user") as raised:
+            backend.gather(fail, shards)
+        assert "raise KeyError" in "".join(raised.value.__notes__)  # where on the worker
+        assert backend.gather(lambda part: part.n_docs, shards)
 
     def test_what_cannot_be_pickled_is_named(self, backend, tmp_path):
         shards = backend.scatter(TRAIN)

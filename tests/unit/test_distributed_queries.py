@@ -12,9 +12,11 @@ import signal
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.dask_cluster import count_kept_groups, wait_until
 from tests.unit.test_click_training import make_clicked
 
 import rankwright as rw
@@ -427,26 +429,18 @@ class TestInspection:
         assert [text[:30] for text in found] == [text[:30] for text in expected]
 
 
-def wait_until(condition):
-    """Wait until a condition holds, and return whether it does."""
-    end = time.monotonic() + 20
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
-    return condition()
-
-
 class TestPlace:
     def test_features_are_never_here(self, backend, tmp_path, monkeypatch):
         wide = rw.Queries.from_arrays(np.tile(TRAIN.X, 20), TRAIN.y, TRAIN.row_qid)
         rw.write_queries(wide, tmp_path / "wide.rwq")
         received = []
 
-        def collect(client, futures, own=dask_calls.collect_results):
-            found = own(client, futures)
-            received.append(len(pickle.dumps(found)))
-            return found
+        def send_all(session, messages, own=dask_calls._send_all):
+            answers = own(session, messages)
+            received.extend(sum(len(frame) for frame in answer["frames"]) for answer in answers)
+            return answers
 
-        monkeypatch.setattr("rankwright.runtime.dask_backend.collect_results", collect)
+        monkeypatch.setattr(dask_calls, "_send_all", send_all)
         there = rw.DistributedQueries.read(tmp_path / "wide.rwq", backend=backend)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a few rounds do not converge
@@ -459,6 +453,11 @@ class TestPlace:
         rw.evaluate(fitted, there, "ndcg@5")
         assert len(received) > 60
         assert max(received) < 0.2 * wide.X.nbytes  # labels, scores, 1,100 rows of a sample
+        received.clear()
+        params = {"n_estimators": 60, "max_bins": 64}  # more rounds than results stay there only
+        boosted = rw.RankBoost(**params).fit(there)
+        assert max(received) < 0.12 * wide.X.nbytes  # 1,000 rows of a sample; the documents in bins have 0.125 of it
+        assert boosted.scorer_(wide.X).tobytes() == rw.RankBoost(**params).fit(wide).scorer_(wide.X).tobytes()
         expected = Landscape.of(wide, rw.NDCG(5), rw.Serial())
         assert point.value == pytest.approx(expected.evaluate(point.coef).value, abs=1e-3)
 
@@ -505,13 +504,13 @@ class TestPlace:
 
     def test_partitions_are_freed_when_shards_are_made(self, client, backend, parts):
         gc.collect()
-        assert wait_until(lambda: not any(client.has_what().values()))  # of other tests
+        assert wait_until(lambda: count_kept_groups(client) == 0)  # of other tests
         there = rw.DistributedQueries.read(parts[0], backend=backend).grouped()
         shards = backend.scatter(there)
         assert backend.scatter(there) is shards
-        assert wait_until(lambda: sum(len(keys) for keys in client.has_what().values()) == 2)
+        assert wait_until(lambda: count_kept_groups(client) == 2)
         del there, shards
-        assert wait_until(lambda: not any(client.has_what().values()))
+        assert wait_until(lambda: count_kept_groups(client) == 0)
 
     def test_rows_that_are_read(self, backend, parts):
         folder, here = parts
@@ -610,6 +609,27 @@ class TestFilesOfScores:
         (tmp_path / "part-2.txt").write_text("1 qid:1 1:2\n1 qid:1 1:oh\n")
         with pytest.raises(rw.InputError, match=r"^\S+part-2\.txt:2: "):
             rw.score_files(model, tmp_path, tmp_path / "out", backend=backend)
+
+    @pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="needs a path that differs between processes")
+    def test_a_folder_that_workers_do_not_share(self, backend, client, tmp_path):
+        def move(folder):
+            before = str(Path.cwd())
+            os.chdir(folder)
+            return before
+
+        rw.write_letor(TRAIN.take([0, 1]), tmp_path / "part.txt")
+        before = client.run(move, str(tmp_path))
+        try:
+            for number, worker in enumerate(sorted(before)):
+                (tmp_path / str(number)).mkdir()
+                client.run(move, str(tmp_path / str(number)), workers=[worker])
+            model = rw.Regression().fit(TRAIN)
+            with pytest.raises(rw.InputError, match=r"/scores: the worker \S+ does not see what \S+ writes there"):
+                rw.score_files(model, tmp_path / "part.txt", "/proc/self/cwd/scores", backend=backend)
+            assert not list(tmp_path.glob("*/scores/*"))
+        finally:
+            for worker, folder in before.items():
+                client.run(move, folder, workers=[worker])
 
 
 class TestCommandLine:

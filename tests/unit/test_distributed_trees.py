@@ -187,6 +187,20 @@ def test_early_stopping_is_that_of_one_machine(sets):
     assert found.history_ == expected.history_
 
 
+def test_own_lambdas_on_large_data(sets, client, monkeypatch):
+    monkeypatch.setattr(tree_boosting, "_MANY", 1_000)
+    params = {"lambdas": "lightgbm", "n_estimators": 6}
+    expected = fit(rw.LambdaMART, TRAIN, backend=rw.Serial(), **params)
+    assert ["train" in record for record in expected.history_] == [True, True, False, True, False, True]
+    for at in (0, 8):  # no worker dies, or one while a later tree is grown
+        killed = kill_once(monkeypatch, client, at)
+        found = fit(rw.LambdaMART, sets[id(TRAIN)], **params)
+        assert len(killed) == bool(at)
+        for one, other in zip(found.history_, expected.history_, strict=True):
+            assert one == pytest.approx(other)
+        np.testing.assert_allclose(found.predict(VALID), expected.predict(VALID), rtol=1e-9)
+
+
 def test_going_on_from_a_model(sets, tmp_path):
     for params in ({}, {"lambdas": "lightgbm"}):
         first = fit(rw.LambdaMART, TRAIN, backend=rw.Serial(), **params)

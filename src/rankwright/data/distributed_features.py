@@ -209,9 +209,8 @@ class DistributedFeatures:
                 pieces = [(each.part, (each.rows, self.has_docid)) for each in found]
                 plan.append(NewPart(pieces, ([each.places for each in found], self.n_features, own)))
             shards: Shards[Any] = self.backend.exchange(_take_rows, _join_rows, layout.parts, plan)
-            self._layout = RowLayout(shards, ends, None)
-            del layout  # which has the old parts
             self.backend.wait(shards)
+            self._layout = RowLayout(shards, ends, None)
         return shards
 
     def _restore_order(self, found: Sequence[DistributedRows], results: Sequence[NDArray[T] | None]) -> NDArray[T]:

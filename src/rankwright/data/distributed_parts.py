@@ -53,6 +53,7 @@ def join_parts(cluster: Dask, parts: Shards[Queries | None], names: Sequence[str
     width = max(each.n_features for each in found) if features is None else len(features)
     if any((each.features, each.categories, each.n_features) != (features, categories, width) for each in found):
         parts = cluster.apply(_choose_features, parts, cluster.distribute(names), width, features, categories)
+        cluster.wait(parts)
     for name in ("y", "weight", "doc_weight", "position"):
         _check_all_have(name, named)
     if len(found) > 1 and any(each.unretrieved is not None for each in found):

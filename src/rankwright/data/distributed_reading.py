@@ -21,6 +21,7 @@ from rankwright.data.queries import Queries
 from rankwright.data.reading import open_source
 from rankwright.runtime.backends import Shards
 from rankwright.runtime.dask_backend import Dask
+from rankwright.runtime.dask_store import find_worker
 
 SCORES = ".scores"  # how the names of files of scores end, which are no documents
 _MAGIC = "*?["
@@ -153,4 +154,4 @@ def open_locally(name: str) -> Iterator[Path]:
 
 def _say_where() -> str:
     """Return on which worker this is, for errors."""
-    return f"on the worker {require('distributed').get_worker().address}"
+    return f"on the worker {find_worker().address}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import StrPath, write_atomic
@@ -18,6 +19,7 @@ from rankwright.models.block_scoring import open_for_model, score_blocks
 from rankwright.models.imports import as_model
 from rankwright.models.model import Model
 from rankwright.runtime.dask_backend import Dask
+from rankwright.runtime.dask_store import find_worker
 
 
 def score_files(
@@ -72,8 +74,43 @@ def score_parts(model: Model, paths: Sequence[StrPath], out: StrPath, cluster: D
     for file in files:
         if file in read:
             raise InputError(f"{file}: one of the files that are read; choose another folder")
+    if "://" not in folder and names:
+        _check_is_shared(folder, cluster)
     cluster.gather(_score_file, cluster.distribute(list(zip(names, files, strict=True))), model, roles)
     return files
+
+
+def _check_is_shared(folder: str, cluster: Dask) -> None:
+    """Raise InputError if a worker does not see what another one writes to a folder."""
+    mark = Path(folder) / f".{uuid4().hex}"
+    on_one, on_all = cluster.distribute([mark]), cluster.distribute([mark] * cluster.n_workers)
+    [writer] = cluster.gather(_leave_mark, on_one)
+    try:
+        others = [worker for worker in cluster.gather(_find_blind_worker, on_all) if worker is not None]
+    finally:
+        cluster.gather(_remove_mark, on_one)
+    if others:
+        raise InputError(
+            f"{folder}: the worker {others[0]} does not see what {writer} writes there; expected a folder that all "
+            "workers share, or an address"
+        )
+
+
+def _leave_mark(mark: Path) -> str:
+    """Write an empty file, and return which worker this is."""
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.touch()
+    return str(find_worker().address)
+
+
+def _find_blind_worker(mark: Path) -> str | None:
+    """Return which worker this is if it does not see a file."""
+    return None if mark.exists() else str(find_worker().address)
+
+
+def _remove_mark(mark: Path) -> None:
+    """Remove a file."""
+    mark.unlink(missing_ok=True)
 
 
 def _shorten(names: Sequence[str]) -> list[str]:

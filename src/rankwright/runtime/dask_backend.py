@@ -1,9 +1,10 @@
 """Dask: a backend whose shards stay on the workers of a cluster.
 
-Shards lie on the workers in groups of neighbours, one group for each thread of the cluster, and a call is one task for
-each group. Results come back shard by shard and are combined in the order of the shards, so the bits are those of one
-machine. Every group has a recipe: the parts that were sent, or a call with the recipes of what it was called on. What
-is lost with a worker is made again by its recipe.
+Shards lie on the workers in groups of neighbours, one group for each thread of the cluster, and a call is one message
+to each group, from here to its worker. Results come back shard by shard and are combined in the order of the shards, so
+the bits are those of one machine. Every group has a recipe: the parts that were sent, or a call with the recipes of
+what it was called on. What stays on the workers is made by the message that uses it first, and what is lost with a
+worker is made again in the same way.
 """
 
 from __future__ import annotations
@@ -24,13 +25,12 @@ from rankwright.runtime.backends import (
     Shards,
     Threads,
     count_cores,
-    count_in_block,
     count_shards,
 )
-from rankwright.runtime.dask_calls import add_up_blocks, collect_results, finish_call, start_call, wait_for_results
+from rankwright.runtime.dask_calls import collect_results, make_groups, plan_call, plan_sum
 from rankwright.runtime.dask_checkpoints import save_results
 from rankwright.runtime.dask_exchange import NewPart, exchange_pieces
-from rankwright.runtime.dask_groups import DelayedParts, SentParts, list_groups, list_shards, make_group
+from rankwright.runtime.dask_groups import DelayedParts, Group, Recipe, list_groups, list_sent_parts, list_shards
 from rankwright.runtime.dask_session import Session
 
 T = TypeVar("T")
@@ -80,6 +80,13 @@ class Dask:
         """The number of threads of work on this machine."""
         return count_cores()
 
+    @property
+    def n_workers(self) -> int:
+        """The number of workers of the cluster."""
+        session = Session.of_address(self.address)
+        session.update_workers()
+        return len(set(session.slots))
+
     def map(self, fn: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """Yield ``fn(item)`` in order, on the threads of this machine."""
         return Threads(self.n).map(fn, items)
@@ -97,19 +104,19 @@ class Dask:
         return self.distribute(queries.shards(count_shards(queries.n_docs)))
 
     def distribute(self, parts: Iterable[T]) -> Shards[T]:
-        """Send parts to the workers, evenly, neighbours together."""
-        return self._distribute(SentParts, list(parts))
+        """Send parts to the workers when they are used, evenly, neighbours together."""
+        return self._distribute(list_sent_parts, list(parts))
 
     def persist(self, parts: Sequence[Any]) -> Shards[Any]:
-        """Begin to compute delayed parts of Dask, which stay on the workers, evenly, neighbours together."""
+        """Return delayed parts of Dask as shards, which it computes when they are used, evenly, neighbours together."""
         return self._distribute(DelayedParts, parts)
 
-    def _distribute(self, recipe: type[SentParts] | type[DelayedParts], parts: Sequence[Any]) -> Shards[Any]:
-        """Make groups of parts by a kind of recipe."""
+    def _distribute(self, describe: Callable[[int, Sequence[Any]], Recipe], parts: Sequence[Any]) -> Shards[Any]:
+        """Return groups of parts, whose recipe ``describe`` makes of a slot and the parts."""
         session = Session.of_address(self.address)
         session.update_workers()
         groups = session.cut_into_groups(parts)
-        return list_shards([make_group(session, recipe(slot, group)) for slot, group in groups])
+        return list_shards([Group(session, describe(slot, group)) for slot, group in groups])
 
     def exchange(
         self,
@@ -118,35 +125,32 @@ class Dask:
         shards: Shards[Any],
         parts: Sequence[NewPart],
     ) -> Shards[Any]:
-        """Begin to make parts of pieces of others, which travel from worker to worker.
+        """Return parts of pieces of others, which travel from worker to worker.
 
         The function ``take(part, what)`` returns a piece of a part, and ``join(pieces, argument)`` a new part of its
-        pieces. What is in the old parts is needed no more when ``wait`` has returned.
+        pieces. They are made when they are used, or by ``wait``.
         """
         return exchange_pieces(Session.of_address(self.address), take, join, shards, parts)
 
     def wait(self, shards: Shards[Any]) -> None:
-        """Wait until the parts are there; raise the error of one that could not be made."""
-        finish_call(list_groups(shards), wait_for_results)
+        """Make the parts now, if they are not there; raise the error of one that cannot be made."""
+        make_groups(list_groups(shards))
 
     def apply(self, fn: Callable[..., R], shards: Shards[Any], *arguments: Any) -> Shards[R]:
-        """Return shards of the results for every part, which stay on the workers."""
-        groups = start_call(fn, shards, arguments)
-        finish_call(groups, wait_for_results)  # errors are raised here, and not where the results are used
+        """Return shards of the results for every part, which stay on the workers; errors are raised by their use."""
+        groups = plan_call(fn, shards, arguments)
         if groups and groups[0].recipe.depth > _DEEPEST:
             groups = save_results(groups)
         return list_shards(groups)
 
     def gather(self, fn: Callable[..., R], shards: Shards[Any], *arguments: Any) -> list[R]:
         """Return the results for every part, in order."""
-        found = finish_call(start_call(fn, shards, arguments), collect_results)
+        found = collect_results(plan_call(fn, shards, arguments))
         return [result for group in found for result in group]
 
     def sum(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Any:
         """Add up the results for every part, in order; where there are many, the workers add up neighbours first."""
-        size = count_in_block(len(shards))
-        groups = start_call(fn, shards, arguments, size)
-        found = finish_call(groups if size == 1 else add_up_blocks(groups, size), collect_results)
+        found = collect_results(plan_sum(fn, shards, arguments))
         return reduce(add, [part for group in found for part in group])
 
     def concat(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Any:

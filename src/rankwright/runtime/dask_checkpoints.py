@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from rankwright.basics.optional_imports import require
-from rankwright.runtime.dask_calls import collect_results, finish_call
-from rankwright.runtime.dask_groups import CallResults, Group, Message, Recipe, add_group, make_group
+from rankwright.runtime.dask_calls import collect_results, make_groups
+from rankwright.runtime.dask_groups import Group, Recipe
 
 _SHALLOW = 25  # calls on results of calls, up to which results may be what others refer to
 
@@ -21,21 +21,24 @@ def save_results(groups: Sequence[Group]) -> list[Group]:
 
     Arrays that the data sets of these calls have, such as features, are not part of it. They are taken from there.
     """
+    make_groups(groups)
     bases = [_list_bases(group) for group in groups]
     detached = [
-        make_group(
-            group.session, CallResults(_detach, Message(b""), [group.recipe, *(b.recipe for b in own)]), [group, *own]
-        )
+        Group(group.session, Recipe(_detach, b"", [group.recipe, *(each.recipe for each in own)]), [group, *own])
         for group, own in zip(groups, bases, strict=True)
     ]
     return [
-        add_group(
-            group.session,
-            CallResults(_attach, Message(content), [b.recipe for b in own], group.recipe.slot, group.recipe.n_parts),
-            group.future,
+        _replace_recipe(
+            group, Recipe(_attach, content, [each.recipe for each in own], group.recipe.slot, group.recipe.n_parts)
         )
-        for group, own, content in zip(groups, bases, finish_call(detached, collect_results), strict=True)
+        for group, own, content in zip(groups, bases, collect_results(detached), strict=True)
     ]
+
+
+def _replace_recipe(group: Group, recipe: Recipe) -> Group:
+    """Return the group of the parts of another one, which gives them up, with another recipe."""
+    recipe.kept, group.recipe.kept = group.recipe.kept, None
+    return Group(group.session, recipe)
 
 
 def _list_bases(group: Group) -> list[Group]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from rankwright.runtime.backends import Shards, enter_pool
-from rankwright.runtime.dask_calls import pack, unpack
-from rankwright.runtime.dask_groups import CallResults, Group, Message, list_groups, list_shards, make_group
+from rankwright.runtime.backends import Shards
+from rankwright.runtime.dask_groups import Group, Recipe, list_groups, list_shards
+from rankwright.runtime.dask_messages import pack, unpack
 from rankwright.runtime.dask_session import Session
 
 
@@ -25,7 +25,7 @@ def exchange_pieces(
     shards: Shards[Any],
     parts: Sequence[NewPart],
 ) -> Shards[Any]:
-    """Begin to make parts, each of the pieces that ``take(part, what)`` returns, by ``join(pieces, argument)``."""
+    """Return parts, each made of the pieces that ``take(part, what)`` returns, by ``join(pieces, argument)``."""
     groups = list_groups(shards)
     places = [(at, place) for at, group in enumerate(groups) for place in range(group.recipe.n_parts)]
     made = []
@@ -36,33 +36,25 @@ def exchange_pieces(
                 at, place = places[old]
                 wanted.setdefault(at, []).append((new, piece, place, what))
         pieces = [_take_pieces(session, take, groups[at], entries) for at, entries in wanted.items()]
-        if not pieces:
-            pieces = [_take_pieces(session, take, groups[0], [])]
-        message = Message(pack(join, [part.argument for part in own]))
-        recipe = CallResults(_join_group, message, [each.recipe for each in pieces], slot, len(own))
-        made.append(make_group(session, recipe, pieces))
-        message.release()
+        message = pack(join, [part.argument for part in own])
+        recipe = Recipe(_join_group, message, [each.recipe for each in pieces], slot, len(own))
+        made.append(Group(session, recipe, pieces))
     return list_shards(made)
 
 
 def _take_pieces(session: Session, take: Callable[[Any, Any], Any], group: Group, entries: Sequence[Any]) -> Group:
-    """Begin to take pieces of the parts of a group, on its worker."""
-    message = Message(pack(take, entries))
-    made = make_group(session, CallResults(_take_from_group, message, [group.recipe], n_parts=len(entries)), [group])
-    message.release()
-    return made
+    """Return the group of pieces of the parts of a group, on its worker."""
+    return Group(session, Recipe(_take_from_group, pack(take, entries), [group.recipe], n_parts=len(entries)), [group])
 
 
 def _take_from_group(message: bytes, parts: Sequence[Any]) -> list[tuple[int, int, Any]]:
     """Return pieces of parts, each with the number of its new part and its own number in that; on a worker."""
-    enter_pool()
     take, entries = unpack(message)
     return [(new, piece, take(parts[place], what)) for new, piece, place, what in entries]
 
 
 def _join_group(message: bytes, *taken: Sequence[tuple[int, int, Any]]) -> list[Any]:
     """Return new parts of their pieces, on a worker."""
-    enter_pool()
     join, arguments = unpack(message)
     pieces: list[dict[int, Any]] = [{} for _ in arguments]
     for new, piece, content in (entry for group in taken for entry in group):

@@ -1,61 +1,47 @@
-"""Groups of parts that lie on the workers of a cluster, each with a recipe that makes it again after a loss."""
+"""Groups of parts that lie on the workers of a cluster, each with a recipe that makes it, again after a loss.
+
+A group is made when it is first used, by the same message: a recipe is only what it takes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from rankwright.runtime.backends import Shards
 from rankwright.runtime.dask_session import Session
-
-_LARGE = 1 << 16  # bytes of a message from which on it is sent to the workers once, and not with each task
-
-
-class SentParts:
-    """A recipe of parts that are sent from here, where they are kept.
-
-    Parameters
-    ----------
-    slot : int
-        The number of the slot that the group belongs to.
-    parts : sequence
-        The parts.
-    """
-
-    parents: Sequence[Recipe] = ()
-    depth: int = 0
-
-    def __init__(self, slot: int, parts: Sequence[Any]) -> None:
-        self.slot, self.parts, self.n_parts = slot, list(parts), len(parts)
-
-    def make(self, session: Session, parents: Sequence[Any]) -> Any:
-        """Send the parts, and return their future."""
-        return session.send(self.parts, self.slot)
+from rankwright.runtime.dask_store import Place
 
 
-class CallResults:
-    """A recipe of the results of a task on groups, such as a call for each part of several groups in step.
+class Recipe:
+    """A recipe of a group: how its parts are made, and where they are.
 
     Parameters
     ----------
     task : callable
-        It takes the message and the groups, and returns the list of parts.
-    message : Message
-        The function with its arguments.
-    parents : sequence of recipes
-        How the groups are made that it is called on.
+        It takes the message and the groups of the parents, and returns the list of parts.
+    message : object
+        What the task is to do.
+    parents : sequence of Recipe
+        How the groups are made that it takes.
     slot : int, optional
         The number of the slot that the group belongs to; by default that of its first parent, whose worker has it.
     n_parts : int, optional
         The number of its parts; by default that of its first parent.
+
+    Attributes
+    ----------
+    depth : int
+        The length of the longest chain of parents.
+    kept : KeptParts or None
+        Where the parts are; None before they are made.
     """
 
     def __init__(
         self,
         task: Callable[..., Any],
-        message: Message,
-        parents: Sequence[Recipe],
+        message: Any,
+        parents: Sequence[Recipe] = (),
         slot: int | None = None,
         n_parts: int | None = None,
     ) -> None:
@@ -63,13 +49,20 @@ class CallResults:
         self.slot: int = parents[0].slot if slot is None else slot
         self.n_parts: int = parents[0].n_parts if n_parts is None else n_parts
         self.depth: int = 1 + max((parent.depth for parent in parents), default=-1)
-
-    def make(self, session: Session, parents: Sequence[Any]) -> Any:
-        """Begin the task, and return its future."""
-        return session.submit(self.slot, self.task, self.message.send(session), *parents)
+        self.kept = _NOTHING
 
 
-class DelayedParts:
+class KeptParts(NamedTuple):
+    """The place where the parts of a group are kept, and their number there."""
+
+    place: Place
+    name: int
+
+
+_NOTHING: KeptParts | None = None
+
+
+class DelayedParts(Recipe):
     """A recipe of parts that Dask computes, such as the partitions of a data frame.
 
     Parameters
@@ -80,122 +73,44 @@ class DelayedParts:
         The parts.
     """
 
-    parents: Sequence[Recipe] = ()
-    depth: int = 0
-
     def __init__(self, slot: int, parts: Sequence[Any]) -> None:
-        self.slot, self.parts, self.n_parts = slot, list(parts), len(parts)
-
-    def make(self, session: Session, parents: Sequence[Any]) -> Any:
-        """Begin to compute the parts, and return their future."""
-        with session.detect_lost_scheduler():
-            return session.submit(self.slot, _list_parts, *session.client.compute(self.parts))
+        super().__init__(_return_parts, list(parts), (), slot, len(parts))
 
 
-def _list_parts(*parts: Any) -> list[Any]:
-    """Return parts as a list, on a worker."""
-    return list(parts)
+def _return_parts(message: Sequence[Any]) -> Sequence[Any]:
+    """Return parts that were sent, on a worker."""
+    return message
 
 
-Recipe = SentParts | CallResults | DelayedParts
+def list_sent_parts(slot: int, parts: Sequence[Any]) -> Recipe:
+    """Return the recipe of parts that are sent from here, where they are kept."""
+    return Recipe(_return_parts, list(parts), (), slot, len(parts))
 
 
-class Message:
-    """A pickled function with its arguments; a large one is sent to a worker once, where the others fetch it."""
-
-    def __init__(self, content: bytes) -> None:
-        self.content = content
-        self.future: Any = None
-
-    def send(self, session: Session) -> Any:
-        """Return what a task takes as its message: the bytes, or a future of them."""
-        if len(self.content) <= _LARGE:
-            return self.content
-        if self.future is None or self.future.status != "finished":
-            self.future = session.send(self.content, 0)
-        return self.future
-
-    def release(self) -> None:
-        """Let the cluster forget the message when the tasks that take it have ended."""
-        self.future = None
-
-
-@dataclass(eq=False, slots=True, weakref_slot=True)
 class Group:
-    """A group of neighbouring parts that lie together on one worker.
+    """A group of neighbouring parts that lie together on one worker, as long as this object is in use.
 
     Parameters
     ----------
     session : Session
         The connection to the cluster.
-    recipe : SentParts or CallResults
+    recipe : Recipe
         How they are made.
-    future : distributed.Future
-        The parts.
+    parents : sequence of Group
+        The groups that they are made of, which are kept until then.
     """
 
-    session: Session
-    recipe: Recipe
-    future: Any
+    __slots__ = ("__weakref__", "parents", "recipe", "session")
 
+    def __init__(self, session: Session, recipe: Recipe, parents: Sequence[Group] = ()) -> None:
+        self.session, self.recipe, self.parents = session, recipe, parents
+        session.groups[id(recipe)] = self
+        session.in_use.add(self)
 
-def make_group(session: Session, recipe: Recipe, parents: Sequence[Group] = ()) -> Group:
-    """Make a group by its recipe, from the groups of its parents."""
-    return add_group(session, recipe, recipe.make(session, [parent.future for parent in parents]))
-
-
-def add_group(session: Session, recipe: Recipe, future: Any) -> Group:
-    """Return a group with this recipe, whose parts are those of a future."""
-    group = Group(session, recipe, future)
-    session.groups[id(recipe)] = group
-    session.in_use.add(group)
-    return group
-
-
-def restore_groups(session: Session, groups: Sequence[Group]) -> None:
-    """Make groups again that were lost with workers that died, and what they are made of where that is lost."""
-    session.update_workers()
-    recipes = _sort_recipes(groups)
-    known = [session.groups[id(recipe)] for recipe in recipes if id(recipe) in session.groups]
-    finished = [group.future for group in known if group.future.status == "finished"]
-    with session.detect_lost_scheduler():
-        stored = {key for key, workers in session.client.who_has(finished).items() if workers}
-    futures = {
-        id(group.recipe): group.future
-        for group in known
-        if group.future.key in stored or group.future.status == "pending"
-    }
-    needed = _list_needed(groups, futures)
-    for recipe in recipes:  # parents come first
-        if id(recipe) in needed:
-            future = recipe.make(session, [futures[id(parent)] for parent in recipe.parents])
-            futures[id(recipe)] = future
-            if id(recipe) in session.groups:
-                session.groups[id(recipe)].future = future
-
-
-def _sort_recipes(groups: Sequence[Group]) -> list[Recipe]:
-    """Return the recipes of groups and of all that they are made of, each once, parents first."""
-    found: dict[int, Recipe] = {}
-    waiting = [group.recipe for group in groups]
-    while waiting:
-        recipe = waiting.pop()
-        if id(recipe) not in found:
-            found[id(recipe)] = recipe
-            waiting.extend(recipe.parents)
-    return sorted(found.values(), key=lambda recipe: recipe.depth)
-
-
-def _list_needed(groups: Sequence[Group], futures: dict[int, Any]) -> set[int]:
-    """Return the identities of the recipes that have to be made again, so that groups have a future."""
-    needed: set[int] = set()
-    waiting = [group.recipe for group in groups]
-    while waiting:
-        recipe = waiting.pop()
-        if id(recipe) not in futures and id(recipe) not in needed:
-            needed.add(id(recipe))
-            waiting.extend(recipe.parents)
-    return needed
+    def __del__(self) -> None:
+        kept, self.recipe.kept = self.recipe.kept, None
+        if kept is not None:
+            self.session.drop(*kept)
 
 
 def list_shards(groups: Sequence[Group]) -> Shards[Any]:

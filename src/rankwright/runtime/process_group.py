@@ -19,9 +19,10 @@ from rankwright.basics.optional_imports import require
 from rankwright.runtime.backends import Shards, enter_pool
 from rankwright.runtime.communicator import Communicator, ConnectionLostError, Listener
 from rankwright.runtime.dask_backend import Dask
-from rankwright.runtime.dask_calls import finish_call, wait_for_results
+from rankwright.runtime.dask_calls import make_groups
 from rankwright.runtime.dask_groups import Group, list_groups
 from rankwright.runtime.dask_session import ATTEMPTS, Session
+from rankwright.runtime.dask_store import WorkerStores
 from rankwright.runtime.workers.base import WorkersLostError
 
 _LOOK = 0.5  # seconds between two looks at which workers there are
@@ -116,6 +117,9 @@ class ProcessGroup:
 
     def _run(self, fn: Callable[..., Any], *arguments: Any) -> list[Any]:
         columns = [list_groups(each) if isinstance(each, Shards) else None for each in arguments]
+        for column in columns:
+            make_groups(column or [])
+            self._check_places(column or [])
         with self._work_alone():
             futures = []
             for rank, process in enumerate(self._processes):
@@ -124,10 +128,18 @@ class ProcessGroup:
                     if groups is None:
                         own.append(argument)
                     else:
-                        own.append([each.future for each, at in zip(groups, self._ranks, strict=True) if at == rank])
+                        mine = [each.recipe.kept for each, at in zip(groups, self._ranks, strict=True) if at == rank]
+                        own.append([kept.name for kept in mine if kept is not None])
                 is_shards = [groups is not None for groups in columns]
-                futures.append(self._submit(rank, _call_process, process, fn, is_shards, *own))
+                futures.append(self._submit(rank, _call_process, process, fn, self.session.name, is_shards, *own))
             return self._finish(futures)
+
+    def _check_places(self, groups: Sequence[Group]) -> None:
+        """Raise ProcessesLostError if groups are not where this process group works, because a worker was lost."""
+        for group, rank in zip(groups, self._ranks, strict=False):
+            kept = group.recipe.kept
+            if kept is None or kept.place.worker != self.workers[rank]:
+                raise ProcessesLostError(f"a worker of the Dask cluster at {self.session.address} was lost")
 
     @contextmanager
     def _work_alone(self) -> Iterator[None]:
@@ -192,28 +204,23 @@ def _find_lock(session: Session) -> Any:
 
 def restore_shards(shards: Shards[Any]) -> None:
     """Make parts again that were lost with workers."""
-    finish_call(list_groups(shards), wait_for_results)
+    make_groups(list_groups(shards))
 
 
 def count_workers(backend: Any) -> int:
     """Return how many processes of a backend can form a group: the workers of a cluster, or else none."""
-    if not isinstance(backend, Dask):
-        return 0
-    session = Session.of_address(backend.address)
-    session.update_workers()
-    return len(set(session.slots))
+    return backend.n_workers if isinstance(backend, Dask) else 0
 
 
 def _find_workers(session: Session, groups: Sequence[Group]) -> list[str]:
-    """Return for each group a worker that has it; those that were lost are made again first."""
+    """Return for each group the worker that has it; those that were lost are made again first."""
     for _ in range(ATTEMPTS):
-        finish_call(groups, wait_for_results)
-        with session.detect_lost_scheduler():
-            found = session.client.who_has([group.future for group in groups])
-            alive = set(session.client.nthreads())
-        places = [sorted(alive.intersection(found.get(group.future.key, ()))) for group in groups]
-        if all(places):
-            return [place[0] for place in places]
+        make_groups(groups)
+        session.update_workers()  # which may find that others are lost
+        found = [group.recipe.kept for group in groups]
+        workers = [kept.place.worker for kept in found if kept is not None and session.is_open(kept.place)]
+        if len(workers) == len(groups):
+            return workers
     raise WorkersLostError(
         f"workers of the Dask cluster at {session.address} die again and again: look into their logs"
     )
@@ -235,17 +242,27 @@ def _connect(process: GroupProcess, secret: bytes, addresses: Sequence[tuple[str
     process.communicator = process.listener.connect(secret, rank, addresses)
 
 
-def _call_process(process: GroupProcess, fn: Callable[..., Any], is_shards: Sequence[bool], *arguments: Any) -> Any:
-    """Call a function on a process, on its worker."""
+def _call_process(
+    process: GroupProcess, fn: Callable[..., Any], session: str, is_shards: Sequence[bool], *arguments: Any
+) -> Any:
+    """Call a function on a process, on its worker, which has the groups of parts that arguments name."""
     enter_pool()
     if fn is not _connect and not hasattr(process, "communicator"):
         raise ConnectionLostError(f"the worker process {os.getpid()} was started anew")
-    own = [
-        [part for group in argument for part in group] if flag else argument
-        for argument, flag in zip(arguments, is_shards, strict=True)
-    ]
     try:
+        own = [
+            _list_parts(session, argument) if flag else argument
+            for argument, flag in zip(arguments, is_shards, strict=True)
+        ]
         return fn(process, *own)
     except BaseException:
         process.close()
         raise
+
+
+def _list_parts(session: str, names: Sequence[int]) -> list[Any]:
+    """Return the parts of groups of a session, on their worker."""
+    store = WorkerStores.of(require("distributed").get_worker()).stores.get(session)
+    if store is None or not all(name in store.groups for name in names):
+        raise ConnectionLostError("the worker has lost parts of the data")
+    return [part for name in names for part in store.groups[name]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from rankwright.kernels.objectives.graded_pairs import GradedDocuments
 from rankwright.kernels.optimisers.feature_bins import accumulate_bins, assign_bins, find_thresholds, sum_bins
 from rankwright.kernels.scorers.stump_scores import GRAIN, add_above
 from rankwright.runtime.backends import Backend, choose_nearest
+from rankwright.runtime.dask_exchange import NewPart
 from rankwright.scorers import Stumps
 
 _COLUMNS = 16  # copied and sorted at a time: as many float32 values as a cache line holds
 _ROWS = 16_384  # that one thread copies at a time
-_SENT = 1 << 22  # bytes of columns that machines send at a time
+_ON_WORKER = 1 << 26  # bytes of columns that a machine of a cluster sorts at a time
 _SLOTS_AT_A_TIME = 1 << 18
 SAME = 1e-12  # what differs by less is equal, up to rounding
 
@@ -80,13 +81,14 @@ class FeatureBins:
     def of(cls, queries: Queries, most: int | None, backend: Backend) -> FeatureBins:
         """Cut every feature into at most ``most`` bins, or wherever two documents differ if it is None."""
         limit = queries.n_docs if most is None else most
-        near = choose_nearest(queries, backend)
-        shards, size = near.scatter(queries), _COLUMNS
-        if queries.backend is not None:  # whose columns come from other machines
-            size = min(max(_SENT // (np.dtype(np.float32).itemsize * queries.n_docs), 1), _COLUMNS)
-        groups = (slice(first, first + size) for first in range(0, queries.n_features, size))
-        found = (_cut_columns(near.gather(_take_columns, shards, own), limit, near) for own in groups)
-        cuts = [column for group in found for column in group]
+        if queries.backend is not None:
+            cuts = _cut_on_workers(queries, limit)
+        else:
+            near = choose_nearest(queries, backend)
+            shards = near.scatter(queries)
+            groups = (slice(first, first + _COLUMNS) for first in range(0, queries.n_features, _COLUMNS))
+            found = (_cut_columns(near.gather(_take_columns, shards, own), limit, near) for own in groups)
+            cuts = [column for group in found for column in group]
         starts = np.concatenate([[0], np.cumsum([len(column) + 2 for column in cuts])])
         ends = np.full(2, np.nan, dtype=np.float32)
         return cls(starts.astype(np.int64), np.concatenate([piece for column in cuts for piece in (column, ends)]))
@@ -148,6 +150,37 @@ class FeatureBins:
         """Split features into groups whose slots are few enough for every shard to hold a histogram of them."""
         group = np.cumsum(self.sizes[features]) // _SLOTS_AT_A_TIME
         return np.split(features, np.flatnonzero(np.diff(group)) + 1)
+
+
+def _cut_on_workers(queries: Queries, most: int) -> list[Floats]:
+    """Return the thresholds of each feature of documents on a cluster, for at most ``most`` bins.
+
+    Columns travel from worker to worker. Each worker sorts some of them, of all documents.
+    """
+    cluster: Any = queries.backend
+    shards = cluster.scatter(queries)
+    size = min(
+        max(_ON_WORKER // (np.dtype(np.float32).itemsize * queries.n_docs), 1),
+        -(-queries.n_features // cluster.n_workers),
+    )
+    groups = [slice(first, first + size) for first in range(0, queries.n_features, size)]
+    cuts = []
+    for first in range(0, len(groups), cluster.n_workers):
+        own = groups[first : first + cluster.n_workers]
+        plan = [NewPart([(part, columns) for part in range(len(shards))], most) for columns in own]
+        found = cluster.exchange(_turn_columns, _cut_pieces, shards, plan)
+        cuts += [column for group in cluster.gather(list, found) for column in group]
+    return cuts
+
+
+def _turn_columns(queries: Queries, columns: slice) -> Floats:
+    """Return some features of the documents, a row for each."""
+    return np.ascontiguousarray(_take_columns(queries, columns).T)
+
+
+def _cut_pieces(pieces: Sequence[Floats], most: int) -> list[Floats]:
+    """Return the thresholds of each row of a matrix, given as pieces of its columns, for at most ``most`` bins."""
+    return [_cut_column(np.concatenate(rows), most) for rows in zip(*pieces, strict=True)]
 
 
 def _take_columns(queries: Queries, columns: slice) -> Floats:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -33,19 +32,6 @@ class StumpChoice(NamedTuple):
     notes: dict[str, Any]
 
 
-class StumpShard(NamedTuple):
-    """A part of the training documents, sorted by grade, with their scores, ranking, and sums at these scores."""
-
-    binned: BinnedShard
-    prepared: PreparedMeasure
-    weight: Floats  # of each query in the mean of the measure
-    scores: Floats
-    order: Ints  # the last ranking
-    potentials: Floats  # rows of the documents' potentials
-    worths: Floats  # the sums of the first row over all slots, where these are few
-    totals: Floats  # the measure, then sums over pairs
-
-
 class PairSums(Protocol):
     """A function that returns sums over pairs at given scores, and by document signed sums over its own pairs."""
 
@@ -59,6 +45,20 @@ class RoundInputs(NamedTuple):
     pair_sums: PairSums
     bins: FeatureBins
     features: Ints  # those to sum worths of at once
+
+
+class StumpShard(NamedTuple):
+    """A part of the training documents, sorted by grade, with their scores, ranking, and sums at these scores."""
+
+    rules: RoundInputs
+    binned: BinnedShard
+    prepared: PreparedMeasure
+    weight: Floats  # of each query in the mean of the measure
+    scores: Floats
+    order: Ints  # the last ranking
+    potentials: Floats  # rows of the documents' potentials
+    worths: Floats  # the sums of the first row over all slots, where these are few
+    totals: Floats  # the measure, then sums over pairs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -120,17 +120,24 @@ class StumpStages(ABC):
         self.bins = prepare_once(train, ("stump bins", n_bins), lambda: FeatureBins.of(train, n_bins, backend))
         shards = backend.scatter(train)
         self.pair_weight = float(backend.sum(_sum_pair_weights, shards, pair_weighting))
-        parts = backend.apply(
-            _prepare_part, shards, measure.for_training(), self.bins, pair_weighting, self.pair_weight or 1.0
-        )
-        self.query_weight = float(backend.sum(_sum_query_weights, parts))
         self.features = np.flatnonzero(self.bins.sizes > 2)  # that have a threshold
         self.groups, self.slots = self.bins.group_features(self.features), self.bins.list_slots(self.features)
         at_once = self.features if len(self.groups) == 1 else self.features[:0]
-        self.rules = RoundInputs(self.pair_sums, self.bins, at_once)
-        self.parts: Shards[StumpShard] = backend.apply(_add_to_part, parts, None, None, self.rules)
-        self.totals = backend.sum(attrgetter("totals"), self.parts)
+        rules = RoundInputs(self.pair_sums, self.bins, at_once)
+        # kept, so that a backend finds the bins of the documents there whenever it saves the state of later rounds
+        self.prepared = backend.apply(
+            _prepare_part, shards, measure.for_training(), rules, pair_weighting, self.pair_weight or 1.0
+        )
+        self.query_weight = float(backend.sum(_sum_query_weights, self.prepared))
+        self._move(self.prepared, None, None)
         self.valid = None if valid is None else (valid, measure.prepare(valid), np.zeros(valid.n_docs))
+
+    def _move(self, parts: Shards[StumpShard], stump: Stump | None, cut: BinCut | None) -> None:
+        """Add a stump to the scores of parts, and sum up what follows."""
+        self.parts: Shards[StumpShard] = self.backend.apply(_add_to_part, parts, stump, cut)
+        sums = self.backend.sum(_join_sums, self.parts)  # in one call
+        n_worths = len(self.slots) if len(self.groups) == 1 else 0
+        self.totals, self.sums = np.split(sums, [len(sums) - n_worths])
 
     @abstractmethod
     def choose(self) -> StumpChoice | None:
@@ -140,7 +147,7 @@ class StumpStages(ABC):
         """Return for every slot the sum of the potentials of its documents."""
         worths = np.zeros(self.bins.n_slots)
         if len(self.groups) == 1:
-            worths[self.slots] = self.backend.sum(attrgetter("worths"), self.parts)
+            worths[self.slots] = self.sums
         else:
             sums = [self.backend.sum(_sum_worths, self.parts, self.bins, group) for group in self.groups]
             worths[self.slots] = np.concatenate(sums)
@@ -164,8 +171,7 @@ class StumpStages(ABC):
         """Add a stump to the sum; returns the record of the round."""
         stump = chosen.stump
         self.stumps.append(stump)
-        self.parts = self.backend.apply(_add_to_part, self.parts, stump, self.bins.find_cut(stump), self.rules)
-        self.totals = self.backend.sum(attrgetter("totals"), self.parts)
+        self._move(self.parts, stump, self.bins.find_cut(stump))
         if not np.isfinite(self.loss):
             raise InputError("init_model: the steps in the history of the model are too large for these documents")
         record = {
@@ -191,16 +197,17 @@ def _sum_pair_weights(queries: Queries, pair_weighting: str) -> float:
 
 
 def _prepare_part(
-    queries: Queries, measure: Measure, bins: FeatureBins, pair_weighting: str, total: float
+    queries: Queries, measure: Measure, rules: RoundInputs, pair_weighting: str, total: float
 ) -> StumpShard:
     """Return these queries as a part of the training documents, binned, where all scores are 0."""
     rows, graded = sort_by_grade(queries, pair_weighting)
     graded = graded._replace(weight=graded.weight / total)
-    binned = BinnedShard(queries.X, rows, graded, bins.encode(queries.X, rows))
+    binned = BinnedShard(queries.X, rows, graded, rules.bins.encode(queries.X, rows))
     prepared = measure.prepare(queries.reorder_labels(rows))
     weight = np.where(prepared.is_counted, queries.query_weight, 0.0)
     none = np.empty(0)
-    return StumpShard(binned, prepared, weight, np.zeros(queries.n_docs), np.arange(queries.n_docs), none, none, none)
+    scores, order = np.zeros(queries.n_docs), np.arange(queries.n_docs)
+    return StumpShard(rules, binned, prepared, weight, scores, order, none, none, none)
 
 
 def _sum_query_weights(part: StumpShard) -> float:
@@ -208,15 +215,20 @@ def _sum_query_weights(part: StumpShard) -> float:
     return float(part.weight.sum())
 
 
-def _add_to_part(part: StumpShard, stump: Stump | None, cut: BinCut | None, rules: RoundInputs) -> StumpShard:
+def _add_to_part(part: StumpShard, stump: Stump | None, cut: BinCut | None) -> StumpShard:
     """Return a part with a stump added to its scores, and the ranking and sums at the new scores."""
-    binned, before, order = part.binned, part.scores, part.order.copy()
+    rules, binned, before, order = part.rules, part.binned, part.scores, part.order.copy()
     scores = before if stump is None else binned.add_stump(before, stump, cut)
     totals, potentials = rules.pair_sums(binned.graded, before, scores)
     worths = binned.sum_by_slot(potentials[0], rules.bins, rules.features)
     value = part.prepared.rank_and_sum(scores, order, part.weight)
     totals = np.concatenate([[value], totals])
-    return StumpShard(binned, part.prepared, part.weight, scores, order, potentials, worths, totals)
+    return StumpShard(rules, binned, part.prepared, part.weight, scores, order, potentials, worths, totals)
+
+
+def _join_sums(part: StumpShard) -> Floats:
+    """Return all sums of a part in one array."""
+    return np.concatenate([part.totals, part.worths])
 
 
 def _sum_worths(part: StumpShard, bins: FeatureBins, features: Ints) -> Floats:

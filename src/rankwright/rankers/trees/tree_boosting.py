@@ -203,7 +203,11 @@ class NativeStages(TreeStages):
 
     def _find_scores(self) -> Shards[Floats] | None:
         """Return the scores of the training documents where these are; None if there are no trees."""
-        return self.backend.apply(attrgetter("scores"), self.train.point.shards) if self.trees else None
+        if not self.trees:
+            return None
+        if self.queries.n_docs > _MANY:  # they were not brought up to date after each tree
+            self.evaluate_training(len(self.trees))
+        return self.backend.apply(attrgetter("scores"), self.train.point.shards)
 
     @property
     def _booster(self) -> TreeGrower | None:
@@ -224,11 +228,13 @@ class NativeStages(TreeStages):
         return {"loss": 1.0 - self.train.value, "train": self.train.value}
 
     def _scored(self, grown: GrownTree) -> dict[str, Any]:
-        n = len(self.trees)
+        n, is_large = len(self.trees), self.queries.n_docs > _MANY
+        if is_large:
+            return self.evaluate_training(n) if n & (n - 1) == 0 else {}
         if self._booster is None:
             found = super()._scored(grown)
             return {"loss": 1.0 - found["train"], **found}
-        return self.evaluate_training(n) if self.queries.n_docs <= _MANY or n & (n - 1) == 0 else {}
+        return self.evaluate_training(n)
 
 
 class GradientStages(TreeStages):
