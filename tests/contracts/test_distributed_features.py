@@ -144,7 +144,9 @@ def test_missing_features_are_found_on_the_workers():
     X = make_sets()[0].X.copy()
     X[8_000, 2] = float("nan")
     holes = make_sets()[0].with_X(X)
-    with pytest.raises(rw.InputError, match=r"NaN \(row 8000, feature 3\)"):
+    with pytest.raises(
+        rw.InputError, match=r"NaN \(in 1 of [0-9,]+ rows, first in row 8000, counted from 0, feature 3\)"
+    ):
         rw.Regression().fit(SealedQueries(holes, Remote()))
     assert fit(rw.RankBoost, SealedQueries(holes, Remote())) == fit(rw.RankBoost, holes)
 

@@ -485,7 +485,7 @@ def test_missing_values_are_refused_unless_allowed(ranker, queries):
     if kind(ranker).allow_nan and kind(ranker) is not rw.Blend:  # whose members here do not all
         quick(ranker).fit(holed).predict(holed)
         return
-    with pytest.raises(rw.InputError, match=r"NaN \(row 3, feature 3\)"):
+    with pytest.raises(rw.InputError, match=r"NaN \(in 1 of 592 rows, first in row 3, counted from 0, feature 3\)"):
         quick(ranker).fit(holed)
     with pytest.raises(rw.InputError, match="validation documents contain NaN"):
         quick(ranker).fit(queries, valid=holed)
@@ -493,7 +493,10 @@ def test_missing_values_are_refused_unless_allowed(ranker, queries):
         fitted_once(ranker).predict(holed)
     with pytest.raises(rw.InputError, match="NaN"):
         fitted_once(ranker).to_model().predict(holed.X)
-    with pytest.raises(rw.InputError, match=r"NaN \(row 3, feature 3\).* ranker that takes NaN \(BoostedTrees"):
+    with pytest.raises(
+        rw.InputError,
+        match=r"NaN \(in 1 of 592 rows, first in row 3, counted from 0, feature 3\).* ranker that takes NaN \(BoostedTrees",
+    ):
         quick(ranker).fit(X, queries.y, qid=queries.row_qid)
 
 
