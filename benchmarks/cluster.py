@@ -55,8 +55,8 @@ class CountedBackend:
         return rw.Serial().distribute(parts)
 
     def apply(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> Shards[Any]:
-        """Return shards of the results, which stay where they are."""
-        self._count(fn, arguments)
+        """Return shards of the results, which stay where they are; what is applied goes with the next call."""
+        self._count(fn, arguments, n_calls=0)
         return rw.Serial().apply(fn, shards, *arguments)
 
     def gather(self, fn: Callable[..., Any], shards: Shards[Any], *arguments: Any) -> list[Any]:
@@ -80,9 +80,9 @@ class CountedBackend:
         self._count(fn, [found])
         return found
 
-    def _count(self, fn: Callable[..., Any], arguments: Sequence[Any]) -> None:
+    def _count(self, fn: Callable[..., Any], arguments: Sequence[Any], n_calls: int = 1) -> None:
         plain = [argument for argument in arguments if not isinstance(argument, Shards)]
-        self.counts["calls"] += 1
+        self.counts["calls"] += n_calls
         self.counts["sent"] += len(require("cloudpickle").dumps((fn, plain)))
 
 
