@@ -26,7 +26,7 @@ from benchmarks.timing import THREADS
 from rankwright.analysis.significance import Comparison, bootstrap_interval, compare
 from rankwright.basics.array_types import Floats
 from rankwright.basics.files import write_atomic
-from rankwright.report.notation import format_interval, format_p, format_signed
+from rankwright.basics.number_texts import format_interval, format_p, format_signed
 
 CHOSEN = "the single ranker that is best on validation queries, fold by fold"
 WARM_SECONDS = 10.0  # of a method on little data; it may take longer where kernels are compiled

@@ -12,14 +12,15 @@ import pytest
 from tests.results import simulated
 
 from rankwright.analysis.results import Results
+from rankwright.basics.aligned_tables import format_aligned
+from rankwright.basics.number_texts import format_signed
 from rankwright.cli.demo import _describe_comparisons
 from rankwright.papers.reproduction import tabulate_t_tests
-from rankwright.report.notation import format_signed
 from rankwright.report.sections.duels_section import DUELS
 from rankwright.report.sections.results_section import RESULTS
 from rankwright.report.sections.significance_section import SIGNIFICANCE
 from rankwright.report.summary import Summary
-from rankwright.report.text_tables import format_aligned, format_csv, make_comparison_table, make_results_json
+from rankwright.report.text_tables import format_csv, make_comparison_table, make_results_json
 
 MEASURES = ("ndcg@10", "map(empty=skip)", "p@5")
 

@@ -11,12 +11,10 @@ from tests.results import handmade, simulated
 
 import rankwright as rw
 from rankwright.analysis.significance import bootstrap_interval, compare
-from rankwright.report.notation import MISSING
+from rankwright.basics.aligned_tables import Entry, TextTable, format_aligned
+from rankwright.basics.number_texts import MISSING
 from rankwright.report.summary import BELOW, Summary
 from rankwright.report.text_tables import (
-    Entry,
-    TextTable,
-    format_aligned,
     format_csv,
     format_latex,
     format_markdown,

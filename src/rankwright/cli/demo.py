@@ -10,12 +10,12 @@ from rankwright.analysis.results import Results
 from rankwright.analysis.significance import Comparison
 from rankwright.basics.errors import InputError
 from rankwright.basics.files import write_atomic
+from rankwright.basics.number_texts import format_interval, format_p_equals, format_signed
 from rankwright.data.letor import write_letor
 from rankwright.data.synthetic import make_queries
 from rankwright.experiments import read_experiment, read_trial_model, run_experiment
 from rankwright.models.model_files import save
 from rankwright.report import format_results, write_report
-from rankwright.report.notation import format_interval, format_p_equals, format_signed
 
 SPEC = """\
 # Add a method and run: rankwright experiment spec.toml --out .  (finished trials are not run again)

@@ -140,9 +140,9 @@ def reproduce(
     workers: WorkersOption = None,
 ) -> None:
     """Run the protocols of papers and print published figures beside ours, with standard errors."""
+    from rankwright.basics.aligned_tables import format_aligned
     from rankwright.basics.files import check_outputs, write_atomic
     from rankwright.papers.reproduction import format_page, format_text, make_reproductions, tabulate_winning_numbers
-    from rankwright.report.text_tables import format_aligned
 
     planned = make_reproductions(names, data, method or ())
     inputs = [path for each in planned.values() for path in each.data.files]

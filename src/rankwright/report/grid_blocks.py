@@ -11,7 +11,8 @@ import numpy as np
 from rankwright.analysis.significance import EQUAL_WEIGHTS, QueryWeighting, count_wins
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import InputError, quote
-from rankwright.report.notation import Json, Value, check_names, drop_none, format_signed, to_plain
+from rankwright.basics.number_texts import format_signed
+from rankwright.report.notation import Json, Value, check_names, drop_none, to_plain
 
 
 @dataclass(frozen=True, slots=True)

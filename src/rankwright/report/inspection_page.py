@@ -11,9 +11,10 @@ import numpy as np
 from rankwright.analysis.inspection import KINDS, Finding, Inspection
 from rankwright.analysis.inspection.inspection_result import describe_columns
 from rankwright.analysis.inspection.query_facts import MOST_GRADES, QueryFacts
+from rankwright.basics.number_texts import format_number
 from rankwright.basics.version import __version__
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Page, Row, Section, Text
-from rankwright.report.notation import Value, format_count, format_number
+from rankwright.report.notation import Value, format_count
 
 _MOST_BINS = 40
 

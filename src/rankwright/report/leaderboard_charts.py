@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankwright.basics.number_texts import format_interval
 from rankwright.report.blocks import Chart
 from rankwright.report.leaderboard_text import BLEND, NESTED, get_leaderboard, name_candidates
-from rankwright.report.notation import format_interval
 
 if TYPE_CHECKING:
     from rankwright.rankers import AutoRanker

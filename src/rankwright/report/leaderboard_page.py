@@ -14,6 +14,7 @@ import numpy as np
 from rankwright.analysis.inspection.query_facts import MOST_GRADES, QueryFacts, describe_queries
 from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.files import StrPath, write_atomic
+from rankwright.basics.number_texts import DIGITS, format_interval, format_number
 from rankwright.basics.version import __version__
 from rankwright.data.queries import Queries
 from rankwright.report.blocks import Block, Cell, Column, Grid, Page, Row, Section, Text
@@ -30,7 +31,7 @@ from rankwright.report.leaderboard_text import (
     get_leaderboard,
     name_candidates,
 )
-from rankwright.report.notation import DIGITS, format_count, format_interval, format_number
+from rankwright.report.notation import format_count
 from rankwright.report.page import render_page
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwright.basics.errors import CollectedWarning, InputError, InterruptedFitWarning, quote
-from rankwright.report.notation import MISSING, format_count, format_interval, format_number
+from rankwright.basics.number_texts import MISSING, format_interval, format_number
+from rankwright.report.notation import format_count
 
 if TYPE_CHECKING:
     from rankwright.rankers import AutoRanker

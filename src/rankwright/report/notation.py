@@ -9,13 +9,6 @@ from math import isfinite
 from typing import Any
 
 from rankwright.basics.errors import InputError, quote
-from rankwright.basics.number_texts import DIGITS as DIGITS
-from rankwright.basics.number_texts import MISSING as MISSING
-from rankwright.basics.number_texts import format_interval as format_interval
-from rankwright.basics.number_texts import format_number as format_number
-from rankwright.basics.number_texts import format_p as format_p
-from rankwright.basics.number_texts import format_p_equals as format_p_equals
-from rankwright.basics.number_texts import format_signed as format_signed
 
 
 def format_count(value: int, noun: str) -> str:

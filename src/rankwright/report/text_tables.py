@@ -12,11 +12,9 @@ from typing import Any
 
 from rankwright.analysis.results import Results
 from rankwright.analysis.significance.comparison_table import tabulate_comparisons
-from rankwright.basics.aligned_tables import Entry as Entry
-from rankwright.basics.aligned_tables import TextTable as TextTable
-from rankwright.basics.aligned_tables import format_aligned as format_aligned
+from rankwright.basics.aligned_tables import Entry, TextTable, format_aligned
 from rankwright.basics.errors import make_printable
-from rankwright.report.notation import format_number
+from rankwright.basics.number_texts import format_number
 from rankwright.report.summary import BELOW, Summary
 
 _MARKDOWN_SPECIAL = re.compile(r"[\\`*_|<>\[\]&~$]|^[#+-](?=\s)|(?<=^\d)[.)](?=\s)")

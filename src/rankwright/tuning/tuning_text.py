@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwright.basics.aligned_tables import Entry, TextTable, format_aligned
 from rankwright.basics.errors import make_printable
-from rankwright.data.run_fusion import NORMALISATIONS
-from rankwright.report.notation import (
+from rankwright.basics.number_texts import (
     MISSING,
-    format_count,
     format_interval,
     format_number,
     format_p,
     format_p_equals,
     format_signed,
 )
-from rankwright.report.text_tables import Entry, TextTable, format_aligned
+from rankwright.data.run_fusion import NORMALISATIONS
+from rankwright.report.notation import format_count
 from rankwright.tuning.fusion_result import TUNED, FusionGain, FusionResult
 
 _LEVEL = 0.05

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from rankwright.analysis.results import Results
 from rankwright.analysis.significance import winning_number
+from rankwright.basics.aligned_tables import Entry, TextTable, format_aligned
+from rankwright.basics.number_texts import format_number, format_p, format_signed
 from rankwright.papers.reproduction.protocols import NAMES, make_reproductions
-from rankwright.report.notation import format_number, format_p, format_signed
 from rankwright.report.sections.published_section import list_notes, make_fold_table, make_published_table
 from rankwright.report.summary import Summary
-from rankwright.report.text_tables import Entry, TextTable, format_aligned, format_markdown
+from rankwright.report.text_tables import format_markdown
 
 __all__ = ["NAMES", "format_page", "format_text", "make_reproductions", "tabulate_winning_numbers"]
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwright.analysis.results import Table
+from rankwright.basics.number_texts import DIGITS
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import select_on_all_folds, select_rows, split_by_method
-from rankwright.report.notation import DIGITS
 from rankwright.report.sections.base import INTERNALS, Content, ReportSection, TrainingMeasure, find_training_measure
 from rankwright.report.summary import Summary
 

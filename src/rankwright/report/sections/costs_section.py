@@ -8,9 +8,9 @@ import numpy as np
 
 from rankwright.analysis.results import Results, Table
 from rankwright.basics.array_types import Floats
+from rankwright.basics.number_texts import format_number
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import select_rows, split_by_method
-from rankwright.report.notation import format_number
 from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.summary import Summary
 

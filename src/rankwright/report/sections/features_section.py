@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
+from rankwright.basics.number_texts import DIGITS
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import compute_fold_means, select_on_all_folds
-from rankwright.report.notation import DIGITS
 from rankwright.report.sections.base import INTERNALS, Content, ReportSection, make_choice
 from rankwright.report.summary import Summary
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
+from rankwright.basics.number_texts import DIGITS
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import drop_polishing, find_deciding_values, select_rows, split_by_method, split_runs
-from rankwright.report.notation import DIGITS
 from rankwright.report.sections.base import (
     INTERNALS,
     Content,

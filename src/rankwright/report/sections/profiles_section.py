@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
+from rankwright.basics.number_texts import DIGITS, format_number
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import select_rows, split_by_method, split_runs
-from rankwright.report.notation import DIGITS, format_number
 from rankwright.report.sections import base
 from rankwright.report.sections.base import INTERNALS, Content, ReportSection, find_training_measure, make_choice
 from rankwright.report.summary import Summary

@@ -6,11 +6,12 @@ import json
 from dataclasses import dataclass
 from math import isnan, nan
 
+from rankwright.basics.aligned_tables import Entry, TextTable
+from rankwright.basics.number_texts import DIGITS, format_number, format_signed
 from rankwright.report.blocks import Block, Cell, Column, Grid, Row, Text
-from rankwright.report.notation import DIGITS, Value, format_number, format_signed
+from rankwright.report.notation import Value
 from rankwright.report.sections.base import Content, ReportSection
 from rankwright.report.summary import Summary
-from rankwright.report.text_tables import Entry, TextTable
 
 FAR = 0.01  # a larger difference needs an explanation
 

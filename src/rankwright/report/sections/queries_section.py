@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from rankwright.basics.array_types import Floats
+from rankwright.basics.number_texts import DIGITS
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row
-from rankwright.report.notation import DIGITS, Value
+from rankwright.report.notation import Value
 from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.sections.groups import draw_group_means
 from rankwright.report.summary import Summary

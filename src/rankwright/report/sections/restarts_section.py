@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats, Ints
+from rankwright.basics.number_texts import DIGITS
 from rankwright.report.blocks import Block, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import (
     find_best_points,
@@ -18,7 +19,6 @@ from rankwright.report.chosen_runs import (
     split_by_method,
     split_runs,
 )
-from rankwright.report.notation import DIGITS
 from rankwright.report.sections.base import (
     INTERNALS,
     Content,

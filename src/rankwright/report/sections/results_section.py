@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row, Text
-from rankwright.report.notation import (
+from rankwright.basics.number_texts import (
     DIGITS,
-    Value,
     format_interval,
     format_number,
     format_p,
     format_p_equals,
     format_signed,
 )
+from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row, Text
+from rankwright.report.notation import Value
 from rankwright.report.sections.base import Content, Dot, ReportSection, make_choice, make_dot_chart
 from rankwright.report.sections.curves import draw_curves
 from rankwright.report.summary import BELOW, Figure, Summary

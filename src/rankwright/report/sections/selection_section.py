@@ -11,9 +11,10 @@ import numpy as np
 
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
+from rankwright.basics.number_texts import DIGITS
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row, Text
 from rankwright.report.chosen_runs import select_rows, split_by_method
-from rankwright.report.notation import DIGITS, format_count, format_parameters
+from rankwright.report.notation import format_count, format_parameters
 from rankwright.report.sections import base
 from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.summary import Summary

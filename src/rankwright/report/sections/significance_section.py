@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import isnan
 
 from rankwright.analysis.significance import Comparison, Interval
+from rankwright.basics.number_texts import DIGITS, format_interval, format_p, format_signed
 from rankwright.report.blocks import Block, Cell, Chart, Column, Grid, Row
-from rankwright.report.notation import DIGITS, Value, format_count, format_interval, format_p, format_signed
+from rankwright.report.notation import Value, format_count
 from rankwright.report.sections.base import Content, ReportSection, make_choice
 from rankwright.report.summary import BELOW, COMPARISON_NOTE, LEVEL, TESTS, Summary, choose_mark, order_p_values
 

@@ -11,9 +11,10 @@ import numpy as np
 from rankwright.analysis.feature_effects import describe_trend
 from rankwright.analysis.results import Table
 from rankwright.basics.array_types import Floats
+from rankwright.basics.number_texts import DIGITS
 from rankwright.report.blocks import Cell, Chart, Column, Grid, Row
 from rankwright.report.chosen_runs import select_rows, split_by_method, split_runs
-from rankwright.report.notation import DIGITS, format_count
+from rankwright.report.notation import format_count
 from rankwright.report.sections import base
 from rankwright.report.sections.base import INTERNALS, Content, ReportSection, make_choice
 from rankwright.report.summary import Summary

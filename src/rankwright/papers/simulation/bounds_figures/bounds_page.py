@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwright.basics.array_types import Floats
+from rankwright.basics.number_texts import MISSING, format_number
 from rankwright.basics.version import __version__
 from rankwright.measures import Measure
 from rankwright.papers.simulation.bounds_figures.bounds_curves import (
@@ -32,7 +33,6 @@ from rankwright.papers.simulation.bounds_figures.bounds_tables import (
     make_claims_grid,
 )
 from rankwright.report.blocks import Block, Chart, Choice, Column, Grid, Page, Row, Section, Text
-from rankwright.report.notation import MISSING, format_number
 
 _COLOURS = dict(zip(NAMES, ("var(--muted)", "var(--method-0)", "var(--method-1)", "var(--method-2)"), strict=True))
 _DASHES = dict(zip(NAMES, ("solid", "solid", "solid", "dash"), strict=True))

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rankwright.analysis.results import Table
+from rankwright.basics.aligned_tables import Entry, TextTable, format_aligned
+from rankwright.basics.number_texts import MISSING, format_number
 from rankwright.measures import Measure
 from rankwright.papers.simulation.bounds_figures.bounds_curves import (
     NAMES,
@@ -24,8 +26,6 @@ from rankwright.papers.simulation.bounds_figures.bounds_curves import (
     find_ranges,
 )
 from rankwright.report.grid_blocks import Column, Grid, Row
-from rankwright.report.notation import MISSING, format_number
-from rankwright.report.text_tables import Entry, TextTable, format_aligned
 
 FACTS: Mapping[str, str] = {
     "minimum": "minimum",

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwright.basics.number_texts import format_number, format_signed
 from rankwright.basics.version import __version__
 from rankwright.papers.simulation.smoothing.smoothing_data import (
     CHOSEN,
@@ -19,7 +20,7 @@ from rankwright.papers.simulation.smoothing.smoothing_data import (
 from rankwright.papers.simulation.smoothing.smoothing_facts import AnnealingFacts, SmoothingFindings
 from rankwright.papers.simulation.smoothing.smoothing_tables import format_sigma, format_span
 from rankwright.report.blocks import Chart, Choice, Column, Grid, Page, Row, Section, Text
-from rankwright.report.notation import format_count, format_number, format_signed
+from rankwright.report.notation import format_count
 
 _COLOURS = [f"var(--method-{i})" for i in (3, 0, 4, 2, 5, 1, 7)]  # from cold to warm, as smoothing falls
 _DOTTED = {"color": "var(--muted)", "width": 1, "dash": "dot"}

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from rankwright.analysis.results import Table
+from rankwright.basics.aligned_tables import Entry, TextTable, format_aligned
+from rankwright.basics.number_texts import format_number
 from rankwright.papers.simulation.smoothing.smoothing_data import ALPHAS, SIGMAS, STEPS, TRUE, Annealing, LineView
 from rankwright.papers.simulation.smoothing.smoothing_facts import AnnealingFacts, LineFacts, SmoothingFindings
-from rankwright.report.notation import format_count, format_number
-from rankwright.report.text_tables import Entry, TextTable, format_aligned
+from rankwright.report.notation import format_count
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
