@@ -92,7 +92,7 @@ def test_features_are_joined_by_query_and_document(queries, log, tmp_path):
     for features, options in ((queries, {}), (table, names), (tmp_path / "features.csv", names)):
         made = log.to_queries(features, examination=log.truth.examination, **options)
         assert made.n_docs == log.n_pairs
-        grades = log.to_queries(features, **options)
+        grades, rates = log.to_queries(features, **options), log.to_queries(features, grades="ctr", **options)
         pairs = list(zip(grades.row_qid, grades.docid, strict=True))
         assert grades.y.tolist() == [value[pair] for pair in pairs]
         own = dict(zip(zip(queries.row_qid, queries.docid, strict=True), queries.X[:, 1], strict=True))
@@ -105,11 +105,12 @@ def test_features_are_joined_by_query_and_document(queries, log, tmp_path):
             assert counts.position.tolist() == part.k.tolist()
             assert counts.n_shown.tolist() == part.shown.tolist()
             assert counts.n_clicked.tolist() == part.clicked.tolist()
-            assert made.position[row] == part.k.iloc[part.shown.to_numpy().argmax()]
+            assert rates.position[row] == part.k.iloc[part.shown.to_numpy().argmax()]
         lists = dict(zip(log.qid, log.n_lists, strict=True))
         assert made.clicks.n_lists.tolist() == [lists[name] for name in made.qid]
         assert made.clicks.examination.tolist() == log.truth.examination.probability.tolist()
         assert grades.clicks is None
+        assert grades.position is None  # LightGBM would correct for it a second time
 
 
 def test_what_is_not_joined_is_named(queries, log, caplog):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwright.basics.array_types import Ints
+from rankwright.basics.array_types import Floats, Ints
 from rankwright.basics.errors import ClickLogWarning, InputError, make_printable, suggest, warn
 from rankwright.data.click_cells import sum_by
 from rankwright.data.click_counts import ClickCounts
@@ -73,7 +73,8 @@ def make_click_queries(
     Returns
     -------
     Queries
-        The documents; ``position`` is where each was shown most often.
+        The documents. Of click rates, ``position`` is where each was shown most often; clicks over expected clicks are
+        corrected for positions already, and LightGBM's lambdas, which correct by ``position``, would do it twice.
 
     Examples
     --------
@@ -103,8 +104,10 @@ def make_click_queries(
     if grades is not None:
         found = grade_clicks(log, grades, prior=prior, examination=examination, max_position=max_position)
         y[shown > 0] = found.cut(cuts)
+    position = None if grades == "coec" else _find_positions(log, cells)
     if features is None:
-        return _make_bare_queries(log, np.flatnonzero(usable), y, cells, examination, has_grades=grades is not None)
+        own = None if grades is None else y
+        return _make_bare_queries(log, np.flatnonzero(usable), own, position, cells, examination)
     roles = ColumnRoles(qid=qid, docid=docid, ignore=ignore, categorical=categorical)
     source = _read_features(features, roles)
     rows, pairs = _join_pairs(log, source, usable, shown)
@@ -116,7 +119,7 @@ def make_click_queries(
         doc_weight=None if source.doc_weight is None else source.doc_weight[rows],
         features=source.features,
         categories=source.categories,
-        position=_find_positions(log, cells)[pairs],
+        position=None if position is None else position[pairs],
     )
     if source.weight is not None:
         places = {name: i for i, name in enumerate(source.qid.tolist())}
@@ -141,18 +144,18 @@ def _find_first_rows(queries: Queries) -> Ints:
 
 
 def _make_bare_queries(
-    log: ClickLog, pairs: Ints, y: NDArray[Any], cells: Ints, examination: Examination | None, *, has_grades: bool
+    log: ClickLog, pairs: Ints, y: Floats | None, position: Ints | None, cells: Ints, examination: Examination | None
 ) -> Queries:
     """Return documents without features, those of a query adjacent."""
     query = log.pair_query[pairs]
     used, sizes = np.unique(query, return_counts=True)
     return Queries(
         np.empty((len(pairs), 0), np.float32),
-        y[pairs] if has_grades else None,
+        None if y is None else y[pairs],
         np.concatenate([[0], np.cumsum(sizes)]),
         log.qid[used],
         docid=log.docid[pairs],
-        position=_find_positions(log, cells)[pairs],
+        position=None if position is None else position[pairs],
         clicks=None if examination is None else _count_cells(log, pairs, used, cells, examination),
     )
 
