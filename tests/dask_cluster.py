@@ -8,14 +8,17 @@ import subprocess
 import sys
 import time
 
+from rankwright.runtime.dask_session import Session
 from rankwright.runtime.dask_store import WorkerStores
 
 
 def count_kept_groups(client):
-    """Return how many groups of parts the workers keep, all together."""
+    """Return how many groups of parts the workers keep for the session of a client, all together."""
+    name = Session.of_client(client).name
 
     def count(dask_worker):
-        return sum(len(store.groups) for store in WorkerStores.of(dask_worker).stores.values())
+        stores = WorkerStores.of(dask_worker).stores
+        return len(stores[name].groups) if name in stores else 0
 
     return sum(client.run(count).values())
 

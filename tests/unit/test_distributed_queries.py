@@ -25,6 +25,7 @@ from rankwright.cli import run
 from rankwright.data import distributed_features
 from rankwright.optimisers.landscape import Landscape
 from rankwright.runtime import dask_calls
+from rankwright.runtime.dask_session import Session
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -504,13 +505,16 @@ class TestPlace:
 
     def test_partitions_are_freed_when_shards_are_made(self, client, backend, parts):
         gc.collect()
-        before = count_kept_groups(client)  # a test that failed keeps its own
+        session = Session.of_client(client)
+        others = set(session.in_use)  # of tests before; a set keeps them
         there = rw.DistributedQueries.read(parts[0], backend=backend).grouped()
         shards = backend.scatter(there)
         assert backend.scatter(there) is shards
-        assert wait_until(lambda: count_kept_groups(client) == before + 2)
+        assert len(set(session.in_use) - others) == 2
+        assert wait_until(lambda: count_kept_groups(client) == count_made(session.in_use))
         del there, shards
-        assert wait_until(lambda: count_kept_groups(client) == before)
+        assert set(session.in_use) == others
+        assert wait_until(lambda: count_kept_groups(client) == count_made(others))
 
     def test_rows_that_are_read(self, backend, parts):
         folder, here = parts
@@ -519,6 +523,10 @@ class TestPlace:
         for _ in range(2):
             assert there.read_rows(rows).tobytes() == here.read_rows(rows).tobytes()
             backend.scatter(there.grouped())  # after which rows are those of shards
+
+
+def count_made(groups):
+    return sum(group.recipe.kept is not None for group in groups)
 
 
 def kill_one(client):

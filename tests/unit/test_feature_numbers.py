@@ -202,5 +202,5 @@ def test_missing_values_are_told_by_the_name_of_their_feature():
     X = [[0.0, 1.0], [2.0, np.nan]]
     for features, name in ((None, "2"), (["age", "bm25"], "bm25")):
         queries = rw.Queries.from_arrays(X, [0, 1], [1, 1], features=features)
-        with pytest.raises(rw.InputError, match=f"row 1, feature {name}"):
+        with pytest.raises(rw.InputError, match=f"row 1, counted from 0, feature {name}"):
             rw.Regression().fit(queries)
