@@ -625,6 +625,7 @@ class TestFilesOfScores:
             os.chdir(folder)
             return before
 
+        assert wait_until(lambda: backend.n_workers == 2)  # a test before may have killed one
         rw.write_letor(TRAIN.take([0, 1]), tmp_path / "part.txt")
         before = client.run(move, str(tmp_path))
         try:
