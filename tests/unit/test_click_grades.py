@@ -8,6 +8,7 @@ import pytest
 from tests.reference.clicks import coec
 
 import rankwright as rw
+from rankwright.data.click_grades import estimate_prior
 
 
 @pytest.fixture(scope="module")
@@ -186,3 +187,25 @@ def test_grades_learn_to_rank(queries):
     truth = dict(zip(zip(log.qid[log.pair_query], log.docid, strict=True), log.truth.relevance, strict=True))
     true = [truth[pair] for pair in zip(made.row_qid, made.docid, strict=True)]
     assert np.corrcoef(made.y, true)[0, 1] > 0.99
+
+
+@pytest.mark.parametrize(("rate", "shown"), [(0.4, 10), (0.4, 60), (0.1, 40)])
+def test_the_prior_of_documents_that_are_clicked_often(rate, shown):
+    """Counts of clicks vary less than those of Poisson where most impressions are clicked."""
+    rng, n = np.random.default_rng(0), 4_000
+    value = rng.beta(2.0, 3.0, n) / 0.4  # mean 1, variance 1/4
+    chance = rate * (1.0 + rng.integers(0, 10, n)) ** -0.7
+    clicked = rng.binomial(shown, value * chance).astype(float)
+    found = estimate_prior(clicked, shown * chance, shown * chance**2)
+    assert 3.0 < found < 5.2
+
+
+def test_documents_that_clicks_cannot_tell_apart():
+    rng = np.random.default_rng(0)
+    shape = {"query": np.repeat(np.arange(30), 40), "docid": np.tile(np.arange(10), 120)}
+    frame = pd.DataFrame({**shape, "position": shape["docid"] + 1, "clicked": rng.random(1200) < 0.3})
+    log = rw.read_clicks(frame)
+    with pytest.warns(rw.ClickLogWarning, match="no more between documents than by chance.* pass prior="):
+        log.grade()
+    with pytest.raises(rw.InputError, match=r"examination=1\.0; expected an Examination: rw\.estimate_examination"):
+        log.to_queries(examination=1.0)

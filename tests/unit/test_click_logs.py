@@ -396,3 +396,37 @@ def test_random_logs_with_every_fault_are_counted_as_by_the_slow_twin(seed, in_m
     assert {key[:3]: value for key, value in count(log).items()} == cells
     assert dict(zip(log.qid.tolist(), log.n_lists.tolist(), strict=True)) == n_lists
     assert {each.kind: each.count for each in log.findings if each.kind != "single documents"} == faults
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({}, {"first_position": 0}, "no row has position 0; leave out first_position=0"),
+        ({"clicked": 0.5}, {}, "the column 'clicked' is 0.5; expected 0 or 1"),
+        ({"clicked": "yes"}, {}, "the column 'clicked' is text; expected 0 and 1, or true and false. Convert it"),
+        ({}, {"max_clicks": None}, "max_clicks=None; expected a whole number"),
+        ({}, {"click_actions": ["tap"]}, "names of events have no effect without ubi_queries="),
+    ],
+)
+def test_what_would_be_counted_wrongly_is_refused(change, options, message):
+    with pytest.raises(rw.InputError, match=message):
+        rw.read_clicks(make_frame().assign(**change), **options)
+
+
+def test_clicks_on_rows_of_their_own():
+    """Rows of clicks that have no position: which were left out, and what to do."""
+    frame = make_frame()
+    events = frame[frame["clicked"]].assign(position=np.nan)
+    apart = pd.concat([frame.assign(clicked=False), events])
+    with pytest.raises(rw.InputError, match=r"none of .* clicks are on rows without a place\. Log each document"):
+        rw.read_clicks(apart)
+    empty = frame.assign(clicked=frame["clicked"].astype(float).replace(0.0, np.nan))
+    with pytest.raises(rw.InputError, match="rows have no value of click: write 0 where that means not clicked"):
+        rw.read_clicks(empty)
+
+
+def test_rows_without_a_ranker_are_counted():
+    frame = make_frame()
+    frame["ranker"] = np.where(frame.index % 3 == 0, None, "a")
+    log = read_faulty(frame, "missing rankers", ranker="ranker")
+    assert [finding.count for finding in log.findings if finding.kind == "missing rankers"] == [400]

@@ -94,7 +94,7 @@ def clicks(
         float | None, typer.Option(help="How many expected clicks the average counts for (default: estimated).")
     ] = None,
     min_shown: Annotated[int, typer.Option(help="Leave out documents with fewer impressions.")] = 1,
-    max_position: Annotated[int | None, typer.Option(help="Leave out impressions at lower positions.")] = None,
+    max_position: Annotated[int | None, typer.Option(help="Leave out impressions at larger positions.")] = None,
     first_position: Annotated[int, typer.Option(help="The number of the first position, 0 or 1.")] = 1,
     duplicates: Annotated[
         str, typer.Option(metavar="HOW", help="A document twice in a list: merge, keep or error.")
@@ -104,7 +104,7 @@ def clicks(
     ] = "keep",
     missing: Annotated[str, typer.Option(metavar="HOW", help="Rows without a value: drop or error.")] = "drop",
     max_clicks: Annotated[int, typer.Option(help="Leave out sessions with more clicks, as those of robots.")] = 1000,
-    min_impressions: Annotated[int, typer.Option(help="Name queries with fewer impressions.")] = 10,
+    min_impressions: Annotated[int, typer.Option(help="Warn of queries with fewer impressions.")] = 10,
     ubi_queries: Annotated[
         list[Path] | None,
         typer.Option(help="Queries of OpenSearch User Behavior Insights, whose results are the impressions."),
@@ -126,6 +126,11 @@ def clicks(
 
     if (out is None) != (features is None):
         raise InputError("expected --out and --features together, or neither: training data needs features")
+    if features is None:
+        options: dict[str, Any] = {"--feature-qid": feature_qid, "--feature-docid": feature_docid, "--ignore": ignore}
+        options |= {"--categorical": categorical, "--min-shown": min_shown if min_shown != 1 else None}
+        for option in (option for option, value in options.items() if value):
+            raise InputError(f"{option} has no effect without --features and --out")
     bounds = _parse_cuts(cuts)
     _check_files(out, examination_out, [*data, *(features or []), *(ubi_queries or [])], examination)
     columns: dict[str, Any] = {"query": query, "docid": docid, "position": position, "clicked": clicked}
@@ -168,6 +173,8 @@ def clicks(
         _print_json(log, found, graded, y, queries, out)
         return
     print(log)
+    if session is None and ubi_queries is None:
+        print_note("duplicates, bots and two documents at one position were not looked for: that needs --session")
     if found is not None:
         print(f"\n{found}")
     else:

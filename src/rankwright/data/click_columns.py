@@ -82,8 +82,10 @@ def choose_click_columns(kinds: Mapping[str, ColumnKind], given: Mapping[str, st
         kind = kinds[name]
         if role in ("position", "clicked") and kind.kind != "number":
             expected = "whole numbers from 1" if role == "position" else "0 and 1, or true and false"
+            found = "text" if kind.kind == "text" else kind.name
             raise InputError(
-                f"{where}: the column {name!r} is {kind.name}; expected {expected}. Name another with {_option(role)}"
+                f"{where}: the column {name!r} is {found}; expected {expected}. Convert it, or name another with "
+                f"{_option(role)}"
             )
         if kind.kind == "other" and role != "time":
             raise InputError(f"{where}: the column {name!r} is {kind.name}; expected whole numbers or text")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from rankwright.data.click_findings import ClickFinding
 from rankwright.data.id_numbers import mix_bits
 
 _MANY_CELLS = 1 << 20
+_ONE_ROW = "Log each document that is shown in a row with its position and whether it was clicked"
 _DOC, _POSITION = np.uint64(0xD6E8FEB86659FD93), np.uint64(0xA0761D6478BD642F)
 
 
@@ -49,7 +51,7 @@ class ClickRules:
             if getattr(self, name) not in values:
                 raise InputError(f"{name}={getattr(self, name)!r}; {suggest(str(getattr(self, name)), values)}")
         for name in ("max_clicks", "min_impressions"):
-            if getattr(self, name) < 0:
+            if not isinstance(getattr(self, name), Integral) or getattr(self, name) < 0:
                 raise InputError(f"{name}={getattr(self, name)!r}; expected a whole number of at least 0")
 
 
@@ -65,7 +67,7 @@ class ClickCounter:
     def __init__(self, rules: ClickRules) -> None:
         self.rules = rules
         self.n_rows = self.n_duplicates = self.n_clashes = self.n_bots = self.n_bot_rows = 0
-        self.n_repeated_clicks = self.n_lost_clicks = self.n_records = 0
+        self.n_repeated_clicks = self.n_lost_clicks = self.n_records = self.n_without_ranker = 0
         self.n_missing: dict[str, int] = {}
         self._cells: list[ClickCells] = []
         self._n_lists: Ints = np.zeros(0, np.int64)
@@ -86,13 +88,23 @@ class ClickCounter:
         self._cells = [cells]
         n_shown, n_clicked = int(cells.n_shown.sum()), int(cells.n_clicked.sum())
         if n_clicked == 0:
-            raise InputError(f"none of {n_shown:,} impressions is clicked; name the column of clicks with clicked=")
+            lost = (
+                f" {self.n_lost_clicks:,} clicks are on rows without a place. {_ONE_ROW}." if self.n_lost_clicks else ""
+            )
+            raise InputError(
+                f"none of {n_shown:,} impressions is clicked; name the column of clicks with clicked=.{lost}"
+            )
         if n_clicked == n_shown:
             raise InputError(
                 f"all {n_shown:,} impressions are clicked; expected a row for each document that was shown, clicked or "
-                "not: a log of clicks alone does not say what was passed over"
+                f"not: a log of clicks alone does not say what was passed over{self._explain_empty_clicks()}"
             )
         return cells
+
+    def _explain_empty_clicks(self) -> str:
+        """Return what to do if rows were left out because they do not say whether they were clicked."""
+        count = self.n_missing.get("click", 0)
+        return f". {count:,} rows have no value of click: write 0 where that means not clicked" if count else ""
 
     def count_lists(self, cells: ClickCells, n_queries: int, *, has_sessions: bool) -> Ints:
         """Return the result lists of each query; without sessions the impressions at its most frequent position."""
@@ -187,9 +199,15 @@ class ClickCounter:
                 raise InputError(f"{count:,} of {self.n_rows:,} rows have no {column}; drop them with missing='drop'")
             found.append(ClickFinding("missing values", count, text, "Refuse such logs with missing='error'"))
         if self.n_lost_clicks:
-            text = f"{self.n_lost_clicks:,} clicks are on documents that the log does not show, and are left out"
-            way_out = "Log each document that is shown, with its position"
-            found.append(ClickFinding("clicks without impressions", self.n_lost_clicks, text, way_out))
+            text = (
+                f"{self.n_lost_clicks:,} clicks are on documents that the log does not show, or on rows without a "
+                "query, document or position, and are left out"
+            )
+            found.append(ClickFinding("clicks without impressions", self.n_lost_clicks, text, _ONE_ROW))
+        if self.n_without_ranker:
+            text = f"{self.n_without_ranker:,} of {self.n_rows:,} rows have no ranker, and count as those of one ranker"
+            way_out = "Write the name of the ranker in each row, or leave ranker= out"
+            found.append(ClickFinding("missing rankers", self.n_without_ranker, text, way_out))
         if self.n_duplicates:
             text = f"{self.n_duplicates:,} rows repeat a document of the same query and session"
             if rules.duplicates == "error":

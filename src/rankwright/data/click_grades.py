@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import gammaincinv, gammaln
+from scipy.special import gammaincinv
 
 from rankwright.basics.array_types import Floats, Ints
-from rankwright.basics.errors import InputError, quote, suggest
+from rankwright.basics.errors import ClickLogWarning, InputError, quote, suggest, warn
 from rankwright.basics.html_tables import format_html_table
 from rankwright.basics.optional_imports import require
 from rankwright.data.click_cells import sum_by
@@ -22,6 +21,8 @@ from rankwright.data.examination import Examination
 KINDS = ("coec", "ctr")
 CUTS = (0.5, 1.0, 2.0)
 _PRIOR_RANGE = (0.05, 1000.0)  # expected clicks
+_ROUNDS = 20
+_LEAST_VARIANCE = 1e-9  # of clicks, where each impression is clicked
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -126,17 +127,18 @@ def grade_clicks(
     kind : "coec" or "ctr"
         Clicks over expected clicks, 1 being the average; or the click rate, which knows no positions.
     prior : float, optional
-        How many expected clicks the average counts for. By default the strength that makes the counts of the log most
-        probable, if the true values are Gamma distributed around the average and clicks are Poisson.
+        How many expected clicks the average counts for. By default the strength under which clicks vary between
+        documents as much as they do in the log.
     examination : Examination, optional
         Expected clicks follow it. By default they follow the mean click rate of each position in the log, which
         mixes how often users look there with how good the documents there are.
     max_position : int, optional
-        Leave out impressions below this position.
+        Leave out impressions at larger positions.
     """
     if kind not in KINDS:
         raise InputError(f"grades={kind!r}; {suggest(str(kind), KINDS)}")
     check_prior(prior)
+    Examination.check(examination)
     cells = choose_cells(log, max_position)
     pair = log.cell_pair[cells]
     shown = sum_by(pair, log.n_shown[cells], log.n_pairs)
@@ -145,7 +147,16 @@ def grade_clicks(
     expected = sum_by(pair, expected_by_cell, log.n_pairs)
     pairs = np.flatnonzero(shown)
     shown, clicked, expected = shown[pairs], clicked[pairs], expected[pairs]
-    strength = estimate_prior(clicked, expected) if prior is None else float(prior)
+    strength = float(prior or 0.0)
+    if prior is None:
+        of_cells = expected_by_cell**2 / np.maximum(log.n_shown[cells], 1.0)
+        strength = estimate_prior(clicked, expected, sum_by(pair, of_cells, log.n_pairs)[pairs])
+        if strength >= _PRIOR_RANGE[1]:
+            warn(
+                "clicks vary no more between documents than by chance: all grades are near the average. Collect more "
+                "impressions, or pass prior=, such as 5.0",
+                ClickLogWarning,
+            )
     unit = clicked.sum() / max(shown.sum(), 1.0) if kind == "ctr" else 1.0
     low, high = (gammaincinv(clicked + strength, tail) / (expected + strength) * unit for tail in (0.025, 0.975))
     return ClickGrades(
@@ -187,24 +198,30 @@ def _expect_clicks(log: ClickLog, cells: Ints, kind: str, examination: Examinati
     return np.asarray(shown * of_position[position])
 
 
-def estimate_prior(clicked: Floats, expected: Floats) -> float:
-    """Return the strength of the Gamma prior with mean 1 that makes the counts of clicks most probable.
+def estimate_prior(clicked: Floats, expected: Floats, certain: Floats | None = None) -> float:
+    """Return the strength s of the prior under which counts of clicks spread as far around what is expected as they do.
+
+    With true values of mean 1 and variance 1 / s, clicks have the variance ``m - q + (m^2 - q) / s``, where m clicks
+    are expected. Here ``certain`` has q: the sum over impressions of the squared chance of a click, by which counts vary less than
+    those of Poisson, for which q is 0. The value of 1 / s is fitted by least squares to the squared deviations,
+    weighted by their own variance, in a few rounds.
 
     >>> rng = np.random.default_rng(0)
     >>> expected = rng.uniform(0.5, 20.0, 5_000)
     >>> clicked = rng.poisson(expected * rng.gamma(3.0, 1.0 / 3.0, 5_000))
-    >>> 2.8 < estimate_prior(clicked.astype(float), expected) < 3.2
+    >>> 2.7 < estimate_prior(clicked.astype(float), expected) < 3.3
     True
     """
     known = expected > 0
     if not known.any() or not clicked.any():
         return 1.0
-    counts, means = clicked[known], expected[known]
-
-    def loss(log_strength: float) -> float:
-        strength = np.exp(log_strength)
-        terms = gammaln(counts + strength) - gammaln(strength) - counts * np.log(means + strength)
-        return -float(np.sum(terms - strength * np.log1p(means / strength)))
-
-    low, high = np.log(_PRIOR_RANGE)
-    return float(np.exp(minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-3}).x))
+    mean = expected[known]
+    square = np.zeros(len(mean)) if certain is None else certain[known]
+    excess, slope = (clicked[known] - mean) ** 2 - mean + square, mean**2 - square
+    low, high = _PRIOR_RANGE
+    spread = 0.5
+    for _ in range(_ROUNDS):
+        weight = slope / (mean - square + slope * spread + _LEAST_VARIANCE) ** 2
+        total = float(weight @ slope)
+        spread = float(np.clip(weight @ excess / total if total > 0.0 else 0.0, 1.0 / high, 1.0 / low))
+    return 1.0 / spread

@@ -103,7 +103,7 @@ class ClickLog:
 
     @property
     def n_positions(self) -> int:
-        """The lowest position that was shown."""
+        """The largest position that was shown."""
         return int(self.position.max())
 
     @property

@@ -62,7 +62,7 @@ def make_click_queries(
         The probability that positions are looked at. Expected clicks follow it, and the counts go into
         ``queries.clicks`` for measures from clicks.
     max_position : int, optional
-        Leave out impressions below this position.
+        Leave out impressions at larger positions.
     min_shown : int
         Leave out documents with fewer impressions.
     qid, docid : str, optional
@@ -73,7 +73,7 @@ def make_click_queries(
     Returns
     -------
     Queries
-        The documents. Of click rates, ``position`` is where each was shown most often; clicks over expected clicks are
+        The documents. Except with ``grades="coec"``, ``position`` is where each was shown most often; clicks over expected clicks are
         corrected for positions already, and LightGBM's lambdas, which correct by ``position``, would do it twice.
 
     Examples
@@ -89,6 +89,7 @@ def make_click_queries(
     """
     if grades is not None and grades not in KINDS:
         raise InputError(f"grades={grades!r}; {suggest(str(grades), KINDS)}, or None")
+    Examination.check(examination)
     cells = choose_cells(log, max_position)
     if examination is not None:
         examination.look_up(log.position[cells])
@@ -182,7 +183,7 @@ def _count_cells(log: ClickLog, pairs: Ints, queries: Ints, cells: Ints, examina
 
 
 def _find_positions(log: ClickLog, cells: Ints) -> Ints:
-    """Return the position at which each pair was shown most often, the highest of several; 1 for one that was not."""
+    """Return the position at which each pair was shown most often, the first of several; 1 for one that was not."""
     order = np.lexsort((log.position[cells], -log.n_shown[cells], log.cell_pair[cells]))
     pair, first = np.unique(log.cell_pair[cells][order], return_index=True)
     positions = np.ones(log.n_pairs, np.int64)

@@ -17,6 +17,8 @@ from rankwright.data.reading import find_files
 from rankwright.data.table_files import TableFile
 from rankwright.data.ubi_events import count_ubi_events
 
+CLICK_ACTIONS = ("click", "item_click", "product_click")
+
 
 def read_clicks(
     source: Any,
@@ -36,7 +38,7 @@ def read_clicks(
     max_clicks: int = 1000,
     min_impressions: int = 10,
     ubi_queries: StrPath | Sequence[StrPath] | None = None,
-    click_actions: Sequence[str] = ("click", "item_click", "product_click"),
+    click_actions: Sequence[str] = CLICK_ACTIONS,
     impression_actions: Sequence[str] = (),
 ) -> ClickLog:
     """Read a log of impressions and clicks, and count them by query, document and position.
@@ -111,6 +113,8 @@ def read_clicks(
             _list_paths(source), _list_paths(ubi_queries), rules, click_actions, impression_actions, first_position
         )
     else:
+        if tuple(click_actions) != CLICK_ACTIONS or tuple(impression_actions):
+            raise InputError("names of events have no effect without ubi_queries= (--ubi-queries)")
         log = ClickTables(_open_tables(source), given, rules, first_position).read()
     for finding in log.findings:
         finding.warn()

@@ -59,6 +59,8 @@ class ClickTables:
                 self._read_table(table, columns, parts)
             counter.count_parts(parts.read())
         cells = counter.join()
+        if self._first == 0 and cells.position.min() > 1:
+            raise InputError("no row has position 0; leave out first_position=0 (--first-position 0)")
         n_lists = counter.count_lists(cells, len(self._queries), has_sessions=self._has_sessions)
         return make_click_log(
             cells,
@@ -136,6 +138,7 @@ class ClickTables:
     def _encode_ranker(self, column: Any) -> NDArray[Any]:
         """Return the numbers of the rankers; rows without one have a ranker whose name is empty."""
         numbers = self._rankers.encode(column)
+        self._counter.n_without_ranker += int((numbers < 0).sum())
         return np.where(numbers < 0, self._rankers.find("") if (numbers < 0).any() else 0, numbers)
 
     def _count_missing(self, is_known: dict[str, NDArray[np.bool_]], clicked: Floats) -> None:
@@ -185,9 +188,11 @@ def _read_positions(column: Any, name: str, first: int) -> Floats:
 
 
 def _read_clicked(column: Any, name: str) -> Floats:
-    """Return the clicks, NaN where they are missing; raise _BadRowError if one is negative or infinite."""
+    """Return the clicks, NaN where they are missing; raise _BadRowError if one is no number of clicks."""
     values = _read_numbers(column)
-    bad = (values < 0) | np.isinf(values)
+    with np.errstate(invalid="ignore"):
+        bad = (values < 0) | np.isinf(values) | (values != np.floor(values))
+    bad &= ~np.isnan(values)
     if bad.any():
         row = int(np.argmax(bad))
         raise _BadRowError(row, f"the column {name!r} is {values[row]:g}; expected 0 or 1, or true or false")

@@ -172,6 +172,15 @@ class Examination:
             probability, method=method, reason=reason, confidence=float(content.get("confidence", 0.95)), **known
         )
 
+    @classmethod
+    def check(cls, value: Any) -> None:
+        """Raise InputError if a value is neither an examination nor None."""
+        if value is not None and not isinstance(value, cls):
+            raise InputError(
+                f"examination={quote(value)}; expected an Examination: rw.estimate_examination(log), or what you know: "
+                "rw.Examination.from_values([1.0, 0.6]), rw.Examination.from_power(1.0, 10)"
+            )
+
     def look_up(self, position: ArrayLike) -> Floats:
         """Return the probabilities of these positions, counted from 1; raise InputError if one is not known."""
         at: Ints = np.asarray(position, dtype=np.int64)

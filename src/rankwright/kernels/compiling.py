@@ -74,7 +74,7 @@ _HASH: int = hash(_SHARED)  # Numba's takes longer, and is asked for thousands o
 
 @contextmanager
 def _pause_collection() -> Iterator[None]:
-    """Leave the garbage for later: it is little, and looking for it takes a tenth of the time of the compiler."""
+    """Pause the garbage collector while a kernel is compiled, which takes a tenth less time without it."""
     paused = gc.isenabled()
     gc.disable()
     try:
@@ -85,7 +85,7 @@ def _pause_collection() -> Iterator[None]:
 
 
 class LooseCompiler(_base):  # type: ignore[misc]
-    """A compiler of kernels whose sums may be reordered: Numba's own, for bits that do not depend on where they are."""
+    """A compiler of kernels whose sums may be reordered: Numba's own passes, which optimise each kernel by itself."""
 
     def _compile_core(self) -> Any:
         """Return the compiled code, with what inner kernels that are part of it need from Python."""
@@ -191,7 +191,7 @@ class InnerKernelCache(KernelCache):
 
 
 def ignore_literals(dispatcher: Any) -> None:
-    """Make a kernel take a constant whole number as any other number."""
+    """Compile one version of a kernel for all constant whole numbers."""
     find = dispatcher.get_call_template
 
     def get_call_template(arguments: Any, named: Any) -> Any:
@@ -206,7 +206,7 @@ def _forget_literal(kind: Any) -> Any:
 
 
 def hide_from_python(dispatcher: Any, make_kernel: Callable[[], Any]) -> None:
-    """Make a call of an inner kernel from Python, as in a test, one of a kernel that is made for it."""
+    """Let Python, as in a test, call a kernel in place of an inner kernel; it is compiled at the first call."""
     make_once = lru_cache(maxsize=1)(make_kernel)
 
     def add_overload(result: Any) -> None:

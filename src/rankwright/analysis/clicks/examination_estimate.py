@@ -60,7 +60,7 @@ def estimate_examination(
     ignore : sequence of str
         Columns of a table of features to leave out: names or patterns.
     max_position : int, optional
-        Leave out impressions below this position.
+        Leave out impressions at larger positions.
     confidence : float
         The confidence level of the intervals. They hold for clicks of a query that depend on each other.
 
@@ -146,6 +146,12 @@ def _choose_method(log: ClickLog, n: int, *, has_features: bool) -> str:
                 return method
     if has_features:
         return "em"
+    if len(keep_comparable(_list_documents(log, n)).stratum):
+        shown, clicked = (int(each[log.position == 1].sum()) for each in (log.n_shown, log.n_clicked))
+        raise InputError(
+            f"too few documents with clicks were shown at position 1 and elsewhere: position 1 has {shown:,} "
+            f"impressions and {clicked:,} clicks. {_WAYS_OUT}"
+        )
     raise InputError(f"each document was shown at one position only, which says nothing of positions. {_WAYS_OUT}")
 
 
