@@ -202,9 +202,9 @@ def estimate_prior(clicked: Floats, expected: Floats, certain: Floats | None = N
     """Return the strength s of the prior under which counts of clicks spread as far around what is expected as they do.
 
     With true values of mean 1 and variance 1 / s, clicks have the variance ``m - q + (m^2 - q) / s``, where m clicks
-    are expected. Here ``certain`` has q: the sum over impressions of the squared chance of a click, by which counts vary less than
-    those of Poisson, for which q is 0. The value of 1 / s is fitted by least squares to the squared deviations,
-    weighted by their own variance, in a few rounds.
+    are expected. Here ``certain`` has q: the sum over impressions of the squared chance of a click, by which counts
+    vary less than those of Poisson, for which q is 0. The value of 1 / s is fitted by least squares to the squared
+    deviations, weighted by their own variance, in a few rounds.
 
     >>> rng = np.random.default_rng(0)
     >>> expected = rng.uniform(0.5, 20.0, 5_000)

@@ -73,8 +73,9 @@ def make_click_queries(
     Returns
     -------
     Queries
-        The documents. Except with ``grades="coec"``, ``position`` is where each was shown most often; clicks over expected clicks are
-        corrected for positions already, and LightGBM's lambdas, which correct by ``position``, would do it twice.
+        The documents. Except with ``grades="coec"``, ``position`` is where each was shown most often; clicks over
+        expected clicks are corrected for positions already, and LightGBM's lambdas, which correct by ``position``,
+        would do it twice.
 
     Examples
     --------
