@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 import subprocess
@@ -21,6 +22,14 @@ def count_kept_groups(client):
         return len(stores[name].groups) if name in stores else 0
 
     return sum(client.run(count).values())
+
+
+def list_kept_groups(client):
+    """Return how many groups the workers keep of tests before, and those of them that are in use, which this keeps."""
+    gc.collect()
+    session = Session.of_client(client)
+    wait_until(lambda: not session.dropped)
+    return count_kept_groups(client), set(session.in_use)
 
 
 def wait_until(condition):

@@ -315,7 +315,8 @@ def simulate_clicks(data, model, tmp_path):
 def make_click_queries(data, model, tmp_path):
     log = rw.simulate_clicks(data.sorted, data.scores[data.order], n_sessions=5_000, random_state=0)
     found, same = (
-        rw.make_click_queries(log, queries, examination=log.truth.examination) for queries in (data.mixed, data.sorted)
+        rw.make_click_queries(log, queries, grades="ctr", cuts=None, examination=log.truth.examination)
+        for queries in (data.mixed, data.sorted)
     )
     own = {docid: i for i, docid in enumerate(data.docid)}
     rows = [own[docid] for docid in found.docid]

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from tests.dask_cluster import Cluster, count_kept_groups, wait_until
+from tests.dask_cluster import Cluster, count_kept_groups, list_kept_groups, wait_until
 from tests.unit.test_remote_backend import BUDGETS, ON_SHARDS
 
 import rankwright as rw
@@ -184,9 +184,11 @@ def test_calls_on_results_of_many_calls_are_made_again(backend, client):
 
 
 def test_nothing_stays_on_the_workers_after_a_fit(backend, client):
+    before, others = list_kept_groups(client)
     rw.AdaRank(n_estimators=5, backend=backend).fit(TRAIN)
     gc.collect()
-    assert wait_until(lambda: count_kept_groups(client) == 0)
+    assert set(dask_session.Session.of_client(client).in_use) <= others
+    assert wait_until(lambda: count_kept_groups(client) <= before)
 
 
 def test_a_fit_survives_the_death_of_a_worker_to_the_same_bits(backend, tmp_path):
@@ -234,15 +236,16 @@ def test_what_stays_on_the_workers_is_made_once_by_the_message_that_uses_it(back
 
 
 def test_what_failed_leaves_nothing_behind(backend, client):
-    gc.collect()
-    assert wait_until(lambda: count_kept_groups(client) == 0)
+    before, others = list_kept_groups(client)
     shards = backend.scatter(TRAIN)
     with pytest.raises(ZeroDivisionError):
         backend.gather(lambda part: part / 0, backend.apply(lambda part: part.n_docs, shards))
     assert backend.gather(lambda part: part.n_docs, shards)
+    assert set(dask_session.Session.of_client(client).in_use) > others
     del shards
     gc.collect()
-    assert wait_until(lambda: count_kept_groups(client) == 0)
+    assert set(dask_session.Session.of_client(client).in_use) <= others
+    assert wait_until(lambda: count_kept_groups(client) <= before)
 
 
 def test_several_threads_call_at_once(backend):
