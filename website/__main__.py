@@ -9,21 +9,22 @@ from plotly.offline import get_plotlyjs
 from sphinx.cmd.build import main as build
 
 from website.api_pages import find_algorithm_pages, link_algorithm_page, make_api_pages
-from website.contents import make_pages
+from website.contents import DOCS, make_pages
 from website.gallery_pages import SCRIPT, make_gallery
 
 HERE = Path(__file__).parent
 
 
 def write_source(folder: Path) -> None:
-    """Write the pages that Sphinx reads; files that did not change are left alone, so that little is built again."""
+    """Write the pages and images that Sphinx reads; files that did not change are left alone."""
     pages = dict(make_pages())
+    pages |= {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in DOCS.glob("images/*.svg")}
     for name, page in find_algorithm_pages().items():
         pages[page] = link_algorithm_page(pages[page], name)
     pages |= dict(make_api_pages())
     pages |= dict(make_gallery())
     wanted = {folder / name: text for name, text in pages.items()}
-    for path in [*folder.rglob("*.md"), *folder.rglob("*.rst")]:
+    for path in [*folder.rglob("*.md"), *folder.rglob("*.rst"), *folder.rglob("*.svg")]:
         if path not in wanted:
             path.unlink()
     for path, text in wanted.items():
