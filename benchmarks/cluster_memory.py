@@ -1,4 +1,4 @@
-"""Data larger than any process: ``python -m benchmarks.cluster_memory``. Takes a few minutes and 2 GB of disk.
+"""Data larger than any process: ``python -m benchmarks.cluster_memory``. Takes a few minutes and 4 GB of disk.
 
 Eight workers and a client, each limited by the system to less memory than the features take, read, fit and evaluate.
 """
@@ -19,9 +19,9 @@ import rankwright as rw
 from benchmarks.report import Row, Table, publish
 from rankwright.basics.optional_imports import require
 
-N_WORKERS, N_PARTS = 8, 32
-SHAPE = (12_000, 120, 136)
-LIMIT = 750  # megabytes of a process: its data segment, with the libraries' own
+N_WORKERS, N_PARTS = 8, 64
+SHAPE = (26_000, 120, 136)
+LIMIT = 1_200  # megabytes of a process: its data segment, with the libraries' own
 RANKERS = (rw.ListNet(max_iter=5), rw.RankBoost(n_estimators=5), rw.LambdaMART(n_estimators=3))
 
 
