@@ -111,7 +111,7 @@ def compare_with_one_thread(queries: rw.Queries) -> Table:
     """Compare fits on workers with those on one thread: their time, and whether the models have the same bits."""
     distributed = require("distributed")
     rows = []
-    cluster = distributed.LocalCluster(N_WORKERS, threads_per_worker=1, dashboard_address=":0")
+    cluster = distributed.LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0")
     with cluster, distributed.Client(cluster) as client:
         backends: dict[str, Any] = {"one": rw.Serial(), "cluster": rw.Dask(client)}
         here = {"queries": queries, "small": queries.take(np.arange(200))}

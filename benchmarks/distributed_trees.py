@@ -50,7 +50,7 @@ def compare(queries: rw.Queries, n_trees: int, repetitions: int) -> Table:
     """Compare fits on workers with those of ``lightgbm.dask``, in turns, and with those of one thread."""
     distributed = require("distributed")
     rows = []
-    cluster = distributed.LocalCluster(N_WORKERS, threads_per_worker=1, dashboard_address=":0")
+    cluster = distributed.LocalCluster(n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0")
     with warnings.catch_warnings(), cluster, distributed.Client(cluster) as client:
         warnings.simplefilter("ignore")
         backend = rw.Dask(client)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import gc
 import os
 import signal
@@ -199,6 +200,13 @@ def test_own_lambdas_on_large_data(sets, client, monkeypatch):
         for one, other in zip(found.history_, expected.history_, strict=True):
             assert one == pytest.approx(other)
         np.testing.assert_allclose(found.predict(VALID), expected.predict(VALID), rtol=1e-9)
+
+
+def test_a_cluster_whose_client_is_not_the_default_one(sets, monkeypatch):
+    """As of ``rw.Dask("tcp://...")``, whose client is Rankwright's own."""
+    monkeypatch.setattr(distributed.client, "_global_clients", {})
+    found = contextvars.Context().run(fit, rw.LambdaMART, sets[id(TRAIN)])
+    assert found.predict(VALID).tobytes() == fit(rw.LambdaMART, TRAIN, backend=rw.Serial()).predict(VALID).tobytes()
 
 
 def test_going_on_from_a_model(sets, tmp_path):

@@ -170,7 +170,7 @@ class ProcessGroup:
         lost = (ConnectionLostError, distributed.CancelledError, distributed.scheduler.KilledWorker)
         gone = False
         while any(future.status == "pending" for future in futures) and not gone:
-            with self.session.detect_lost_scheduler():
+            with self.session.detect_lost_scheduler(), client.as_current():
                 try:
                     distributed.wait(futures, timeout=_LOOK)
                 except TimeoutError:
