@@ -20,7 +20,7 @@ from benchmarks.report import Row, Table, publish
 from rankwright.basics.optional_imports import require
 
 N_WORKERS, N_PARTS = 8, 64
-SHAPE = (26_000, 120, 136)
+SHAPE = (20_000, 120, 136)
 LIMIT = 1_200  # megabytes of a process: its data segment, with the libraries' own
 RANKERS = (rw.ListNet(max_iter=5), rw.RankBoost(n_estimators=5), rw.LambdaMART(n_estimators=3))
 
@@ -99,7 +99,7 @@ def compare(share: float) -> Table:
     with TemporaryDirectory() as folder:
         n_docs, n_bytes = write_parts(Path(folder), share)
         cluster = distributed.LocalCluster(
-            N_WORKERS, threads_per_worker=1, dashboard_address=":0", memory_limit=f"{2 * LIMIT}MB"
+            n_workers=N_WORKERS, threads_per_worker=1, dashboard_address=":0", memory_limit=f"{2 * LIMIT}MB"
         )
         alone = run_limited(read_alone, folder)
         with cluster, distributed.Client(cluster) as client:
